@@ -1,0 +1,14 @@
+# `cmake --install` and find_package(tidemark); tests/install builds a consumer of it.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+install(TARGETS tidemark tidemark_settings EXPORT tidemark-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+if(TARGET tidemark_program)
+  install(TARGETS tidemark_program DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(EXPORT tidemark-targets NAMESPACE tidemark:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
+configure_package_config_file(cmake/tidemark-config.cmake.in ${CMAKE_BINARY_DIR}/tidemark-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/tidemark-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tidemark-config.cmake ${CMAKE_BINARY_DIR}/tidemark-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tidemark/base/bytes.h"
+#include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
+#include "tidemark/base/parallel.h"
+#include "tidemark/base/random.h"
+#include "tidemark/base/text.h"
+
+namespace tidemark {
+namespace {
+
+TEST(Bytes, ReadsAndWrites) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_bytes(5_GiB), "5.00 GiB");
+  EXPECT_EQ(parse_bytes("4096"), 4096);
+  EXPECT_EQ(parse_bytes("1.5 MiB"), 1536_KiB);
+  EXPECT_EQ(parse_bytes("2GB"), 2000000000);
+  EXPECT_THROW(parse_bytes("8 parsecs"), Error);
+  EXPECT_THROW(parse_bytes("-1"), Error);
+  EXPECT_THROW(parse_bytes("nan"), Error);
+  EXPECT_THROW(parse_bytes("1e30GiB"), Error);
+  EXPECT_EQ(round_up(10, 4), 12);
+}
+
+// The known-answer vectors of the Random123 distribution.
+TEST(Philox, KnownAnswers) {
+  EXPECT_EQ(Philox::block(0, 0, 0), (Philox::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(Philox::block(~0ull, ~0ull, ~0ull), (Philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+}
+
+TEST(ParallelFor, CoversEveryIndexOnce) {
+  for (const int threads : {1, 2, 5}) {
+    std::vector<std::atomic<int>> seen(1001);
+    parallel_for(threads, 1001, 17, [&](std::int64_t begin, std::int64_t end) {
+      EXPECT_EQ(begin % 17, 0);
+      for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+    });
+    for (const auto& s : seen) EXPECT_EQ(s, 1);
+  }
+}
+
+TEST(Text, GlobMatch) {
+  EXPECT_TRUE(glob_match("blocks.*", "blocks.3.attn"));
+  EXPECT_TRUE(glob_match("*.attn", "blocks.3.attn"));
+  EXPECT_TRUE(glob_match("b?ocks*n", "blocks.3.attn"));
+  EXPECT_FALSE(glob_match("blocks.4*", "blocks.3.attn"));
+  EXPECT_FALSE(glob_match("", "x"));
+}
+
+TEST(Text, MissingFileNamesIt) {
+  try {
+    read_file("/nonexistent/file.json");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::io);
+    EXPECT_NE(std::string(e.what()).find("/nonexistent/file.json"), std::string::npos);
+  }
+}
+
+TEST(Json, WritesNestedValues) {
+  JsonWriter w;
+  w.begin_object().field("a", 1).key("b").begin_array().value(0.1).value("x\"\n").value(true).end_array().end_object();
+  EXPECT_EQ(w.text(), R"({"a": 1, "b": [0.1, "x\"\n", true]})");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/base/text.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark {
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0;;) {
+    const std::size_t next = text.find(separator, at);
+    parts.emplace_back(text.substr(at, next == std::string_view::npos ? next : next - at));
+    if (next == std::string_view::npos) return parts;
+    at = next + 1;
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  // The last '*' seen is the only one worth backing up to.
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p, ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+namespace {
+struct Close {
+  void operator()(std::FILE* f) const { std::fclose(f); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file) fail(Error::Kind::io, "[read] cannot open {}: {}", path, std::strerror(errno));
+  std::string contents;
+  std::string chunk(1 << 16, '\0');
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get())) contents.append(chunk, 0, n);
+  if (std::ferror(file.get())) fail(Error::Kind::io, "[read] cannot read {}: {}", path, std::strerror(errno));
+  return contents;
+}
+
+void write_file(const std::string& path, std::string_view contents) {
+  const std::string partial = path + ".partial";
+  const auto refuse = [&] {
+    const int reason = errno;
+    ::unlink(partial.c_str());
+    fail(Error::Kind::io, "[write] cannot write {}: {}", path, std::strerror(reason));
+  };
+  File file(std::fopen(partial.c_str(), "wb"));
+  if (!file) refuse();
+  if (std::fwrite(contents.data(), 1, contents.size(), file.get()) != contents.size()) refuse();
+  if (std::fflush(file.get()) != 0) refuse();
+  file.reset();
+  if (std::rename(partial.c_str(), path.c_str()) != 0) refuse();
+}
+
+}  // namespace tidemark

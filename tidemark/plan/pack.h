@@ -1,0 +1,36 @@
+// Offsets: buffers with lifetimes into one arena. Input: half-open intervals and sizes; output: an offset for each,
+// so that what is live together never overlaps. Anytime, deterministic, monotone in capacity.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tidemark/base/api.h"
+#include "tidemark/base/bytes.h"
+
+namespace tidemark::plan {
+
+struct Interval {
+  std::int64_t begin = 0, end = 0;  // live in [begin, end)
+  Bytes bytes = 0;
+};
+
+struct PackOptions {
+  Bytes align = 1;
+  Bytes capacity = -1;       // stop at the first packing that fits it; -1: make it as small as possible
+  double time_limit = 1.0;   // process CPU seconds
+  std::int64_t effort = -1;  // search nodes; the result depends on it alone when the time limit is not reached
+};
+
+struct Packing {
+  std::vector<Bytes> offsets;  // one for each interval
+  Bytes bytes = 0;             // the highest end
+  Bytes lower_bound = 0;       // most bytes live at one moment
+};
+
+TIDEMARK_API Packing pack(std::span<const Interval> intervals, const PackOptions& options = {});
+// "" or the first pair that overlaps. Shares no code with pack.
+TIDEMARK_API std::string check_packing(std::span<const Interval> intervals, const Packing& packing, Bytes align = 1);
+
+}  // namespace tidemark::plan
