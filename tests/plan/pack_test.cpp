@@ -76,7 +76,7 @@ TEST(Pack, RefusesWhatMakesNoSense) {
   refused({{0, 1, kMost}});
   refused({{0, 1, kMost / 3}, {0, 1, kMost / 3}});
   refused({{0, 1, 1}}, {.align = 0});
-  refused({{0, 1, kMost / 2 - 1}}, {.align = kMost / 2});
+  refused({{0, 1, 1}, {0, 1, 1}}, {.align = kMost / 2});
   refused({{0, 1, 1, 7}});
   refused({{0, 2, 1, 1}, {0, 2, 1, 0}});
   refused({{0, 2, 1}, {1, 3, 2, 0}});
