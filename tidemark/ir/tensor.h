@@ -48,6 +48,8 @@ class TIDEMARK_API Tensor {
   }
   bool concrete() const { return defined() && impl().storage != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
+  // Nobody else holds this array: its storage may be given a new version.
+  bool unique() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
 
   const std::shared_ptr<Recorder>& recorder() const { return impl().recorder; }
   ValueId id() const { return impl().id; }
