@@ -99,6 +99,13 @@ function(tidemark_tests)
   endforeach()
 endfunction()
 
+# What needs more than a test binary: an installed copy and a stranger's project.
+function(tidemark_install_test)
+  if(NOT TIDEMARK_SANITIZE)
+    add_test(NAME Install.FindPackageConsumer COMMAND "${CMAKE_SOURCE_DIR}/tests/install/run.sh" "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+  endif()
+endfunction()
+
 # bench/<name>.cpp becomes bench_<name>; bench/<name>/*.cpp too.
 function(tidemark_benches)
   file(GLOB entries CONFIGURE_DEPENDS LIST_DIRECTORIES true "${CMAKE_SOURCE_DIR}/bench/*")

@@ -46,6 +46,11 @@ Tensor Level::payload(const Tensor& t) const {
   return t.recorder().get() == this ? payloads_[static_cast<std::size_t>(t.id())] : t;
 }
 
+std::shared_ptr<Storage> Level::contents(const Tensor& tensor) const {
+  const Tensor below = payload(tensor);
+  return below.storage() ? below.storage() : below.recorder()->contents(below);
+}
+
 Tensors interpret(const Graph& graph, Tensors known, const Tensor& beside) {
   known.resize(graph.values.size());
   std::vector<char> wanted(graph.values.size(), 0);

@@ -19,6 +19,7 @@ class TIDEMARK_API Level : public Builder {
                  Where where) override;
   void set_name(const Tensor& tensor, const std::string& name) override;
   Tensor lift(const Tensor& tensor) override;
+  std::shared_ptr<Storage> contents(const Tensor& tensor) const override;
   // The value one level below; tensors of older recorders are their own payload.
   Tensor payload(const Tensor& t) const;
 

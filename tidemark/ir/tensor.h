@@ -35,7 +35,7 @@ class TIDEMARK_API Tensor {
   std::int64_t size(int axis) const { return shape()[axis]; }
   std::int64_t numel() const { return shape().numel(); }
 
-  // The array, where it is known: outside a trace. Row-major. Throws Error(usage) inside one.
+  // The array, where it is known: everywhere but in a trace. Row-major. Throws Error(usage) in one.
   template <typename T>
   std::span<const T> data() const {
     return {static_cast<const T*>(raw(dtype_of<T>())), static_cast<std::size_t>(numel())};
@@ -84,6 +84,8 @@ class TIDEMARK_API Recorder : public std::enable_shared_from_this<Recorder> {
   virtual void set_name(const Tensor& tensor, const std::string& name) = 0;
   // A tensor of an older recorder, as a value of this one.
   virtual Tensor lift(const Tensor& tensor) = 0;
+  // The array behind one of this recorder's tensors, where it is known (eager grad records and computes at once).
+  virtual std::shared_ptr<Storage> contents(const Tensor& tensor) const;
   std::uint64_t serial() const { return serial_; }
 
  protected:

@@ -17,7 +17,8 @@ class TIDEMARK_API Device {
   // One arena per call; 64-byte aligned. Freed when the result goes.
   virtual std::shared_ptr<std::byte> allocate(Bytes bytes) = 0;
   virtual void launch(const Instr& instr, std::span<const Place> places, const Operands& operands) = 0;
-  // The most bytes this device ever had allocated at once, counted by itself and not by the plan.
+  // Bytes in its arenas now, and the most there ever were: counted by the device, not taken from a plan.
+  virtual Bytes allocated() const = 0;
   virtual Bytes peak() const = 0;
 };
 

@@ -17,6 +17,7 @@ class Cpu final : public Device, public std::enable_shared_from_this<Cpu> {
   explicit Cpu(int threads) : threads_(threads > 0 ? threads : hardware_threads()) {}
   std::string name() const override { return "cpu"; }
   int threads() const override { return threads_; }
+  Bytes allocated() const override { return now_; }
   Bytes peak() const override { return peak_; }
 
   std::shared_ptr<std::byte> allocate(Bytes bytes) override {
@@ -59,6 +60,7 @@ class Null final : public Device {
   Null(std::shared_ptr<Account> account, int threads) : account_(std::move(account)), threads_(threads) {}
   std::string name() const override { return "null"; }
   int threads() const override { return threads_; }
+  Bytes allocated() const override { return peak_; }
   Bytes peak() const override { return peak_; }
   // Addresses without memory behind them: never read, only counted.
   std::shared_ptr<std::byte> allocate(Bytes bytes) override {
