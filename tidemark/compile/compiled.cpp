@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/compile/optimise.h"
 #include "tidemark/front/eager.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
@@ -44,7 +46,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
   const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
   if (planner != "solve" && named == nullptr)
     fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
-  plan::Plan plan = named ? named->run(problem, solve_options) : plan::solve(problem, solve_options);
+  plan::Plan plan = named ? plan::run_planner(*named, problem, solve_options) : plan::solve(problem, solve_options);
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
     std::string message =
         fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
@@ -61,8 +63,8 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
 
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
-  graph = options.optimise ? optimise(std::move(graph)) : place_updates(std::move(graph));
-  verify(graph);
+  const bool all = options.optimise;
+  graph = optimise(std::move(graph), {.fuse = all, .layouts = all, .early_updates = all});
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));

@@ -1,6 +1,7 @@
 // A traced program taken through the whole pipeline: optimise, pose, solve, check, lower, run. The only place
 // where the phases are wired together. compile() (compile.h) keeps one of these for each set of argument
-// types. SPDX-License-Identifier: Apache-2.0
+// types.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -80,8 +81,5 @@ class TIDEMARK_API Compiled {
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   Bytes arena_measured_ = 0, measured_ = 0;
 };
-
-// dce, cse, folding, fusion, layouts, placed updates; verified after each.
-TIDEMARK_API Graph optimise(Graph graph);
 
 }  // namespace tidemark

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
-#include "tidemark/ops/assign.h"
 
 namespace tidemark {
 namespace {
-
-ValueId root_of(const Graph& g, ValueId v) { return g.value(v).alias_of >= 0 ? g.value(v).alias_of : v; }
 
 // A node that only renames storage: its outputs are views, so nothing runs.
 bool is_view(const Graph& g, const Node& n) {
@@ -21,56 +19,7 @@ Bytes storage_bytes(const Value& v) {
   return v.layout.blocked.empty() ? v.type.bytes() : v.layout.blocked_bytes;
 }
 
-// The whole of a buffer in the same element positions, so that a kernel working element by element may
-// overwrite it.
-bool covers_alike(const Value& from, const Value& to) {
-  return from.type.shape == to.type.shape && size_of(from.type.dtype) == size_of(to.type.dtype) &&
-         from.layout == to.layout && from.layout.offset == 0;
-}
-
 }  // namespace
-
-Graph place_updates(Graph graph) {
-  const std::vector<std::int32_t> maker = makers(graph);
-  std::vector<std::int32_t> last_reader(graph.values.size(), -1);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const ValueId v : graph.nodes[n].in) {
-      auto& last = last_reader[static_cast<std::size_t>(root_of(graph, v))];
-      last = std::max(last, static_cast<std::int32_t>(n));
-    }
-  }
-  std::vector<char> taken(graph.values.size(), 0);
-  for (const auto& [in, out] : graph.updates) {
-    const ValueId old = graph.inputs[static_cast<std::size_t>(in)];
-    ValueId& next = graph.outputs[static_cast<std::size_t>(out)];
-    const std::int32_t n = maker[static_cast<std::size_t>(next)];
-    bool direct = n >= 0 && graph.value(next).alias_of < 0 && !taken[static_cast<std::size_t>(next)] &&
-                  last_reader[static_cast<std::size_t>(old)] <= n;
-    if (direct) {
-      const Node& node = graph.nodes[static_cast<std::size_t>(n)];
-      direct = std::count(node.in.begin(), node.in.end(), old) == 1 &&
-               std::any_of(node.op->facts.in_place.begin(), node.op->facts.in_place.end(),
-                           [&](const auto& pair) {
-                             return pair.first < static_cast<int>(node.in.size()) &&
-                                    pair.second < static_cast<int>(node.out.size()) &&
-                                    node.in[static_cast<std::size_t>(pair.first)] == old &&
-                                    node.out[static_cast<std::size_t>(pair.second)] == next;
-                           }) &&
-               covers_alike(graph.value(old), graph.value(next));
-      // Another input that views the old version would be overwritten under the kernel.
-      for (const ValueId v : node.in) direct = direct && (v == old || root_of(graph, v) != old);
-    }
-    if (!direct) {
-      graph.values.push_back(Value{.type = graph.type(old), .name = graph.value(old).name});
-      const auto assigned = static_cast<ValueId>(graph.values.size() - 1);
-      graph.nodes.push_back(Node{.op = &assign_op, .in = {old, next}, .out = {assigned}});
-      next = assigned;
-      taken.push_back(0);
-    }
-    taken[static_cast<std::size_t>(next)] = 1;
-  }
-  return graph;
-}
 
 Posed pose(Graph graph, const PoseOptions& options) {
   Posed posed;

@@ -1,5 +1,6 @@
 // pose: Graph → Problem. Tasks are the nodes that run, buffers the storages of values, costs what the device
-// takes. SPDX-License-Identifier: Apache-2.0
+// takes.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/plan/problem.h"
@@ -26,9 +27,5 @@ struct Posed {
 };
 // The graph's updates must be placed (place_updates) and its layouts chosen.
 TIDEMARK_API Posed pose(Graph graph, const PoseOptions& options);
-
-// Makes every update one that its storage can take: made in place from the old version by a node that no
-// reader of the old version follows. Where that is not so, an `assign` at the end is.
-TIDEMARK_API Graph place_updates(Graph graph);
 
 }  // namespace tidemark

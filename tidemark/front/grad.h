@@ -1,6 +1,7 @@
 // grad, value_and_grad, vjp, jvp, hvp, hessian: transforms of C++ functions on Tensors (or aggregates of
 // them). Any nesting works, eagerly and inside compile(): each call records the function on a Level of its
-// own and differentiates what was recorded. SPDX-License-Identifier: Apache-2.0
+// own and differentiates what was recorded.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

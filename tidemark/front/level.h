@@ -1,7 +1,8 @@
 // A Level records a function while it runs, one level above whatever its inputs live on: each operation is
 // written into a Graph and also carried out on the payloads. What grad, vjp and jvp differentiate is that
 // Graph, by the same reverse and forward that compiled code goes through; C++ branches and loops on values
-// just work. SPDX-License-Identifier: Apache-2.0
+// just work.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ir/builder.h"

@@ -1,6 +1,7 @@
 // Tensor: a handle with value semantics on a value that some Recorder knows: one of a graph being built, or
 // an array computed at once. Operations are free functions (ops/); each goes through apply() to the newest
-// recorder involved. SPDX-License-Identifier: Apache-2.0
+// recorder involved.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

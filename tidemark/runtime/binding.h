@@ -1,5 +1,6 @@
 // Binding: what the tasks and buffers of a Problem are in the Graph it was posed from, with the kernel of
-// each task. pose makes it beside the Problem; lower reads both. SPDX-License-Identifier: Apache-2.0
+// each task. pose makes it beside the Problem; lower reads both.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

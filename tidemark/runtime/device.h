@@ -1,5 +1,6 @@
 // Device: who provides the arena and runs kernels. cpu computes; null only keeps account, so that a 100 GB
-// step can be planned and checked on a laptop. SPDX-License-Identifier: Apache-2.0
+// step can be planned and checked on a laptop.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

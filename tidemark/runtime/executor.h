@@ -1,5 +1,6 @@
 // Executor: a Program on a Device, with its arena. run() allocates nothing, looks nothing up and decides
-// nothing. SPDX-License-Identifier: Apache-2.0
+// nothing.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <span>

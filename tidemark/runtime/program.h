@@ -1,5 +1,6 @@
 // Program: a Plan made ready to run. Every operand is an offset in the arena or the place of a resident
-// buffer; the executor follows the list and decides nothing. SPDX-License-Identifier: Apache-2.0
+// buffer; the executor follows the list and decides nothing.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
