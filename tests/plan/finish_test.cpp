@@ -1,5 +1,6 @@
 // From runs to plans: drops, tiers, in-place pairs and offsets come out as the checker wants them; budgets in
-// words. SPDX-License-Identifier: Apache-2.0
+// words.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/finish.h"
 
 #include <gmock/gmock.h>

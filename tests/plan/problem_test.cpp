@@ -1,5 +1,6 @@
 // What read_problem refuses, and how it says so: hostile and malformed files get an Error(data) that names
-// the place. SPDX-License-Identifier: Apache-2.0
+// the place.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/problem.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Budgets and the figures that they are measured by: what is always there, what keeping everything takes, and
-// the least time of any plan. Used by the program, the planners and the benches. SPDX-License-Identifier:
-// Apache-2.0
+// the least time of any plan. Used by the program, the planners and the benches.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string_view>

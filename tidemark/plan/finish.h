@@ -1,6 +1,6 @@
 // From an order of runs to a whole plan: drops, copies that start and end tiers ask for, figures, offsets.
-// What the planners that decide only on runs share; each of them ends with finish. SPDX-License-Identifier:
-// Apache-2.0
+// What the planners that decide only on runs share; each of them ends with finish.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/plan/plan.h"

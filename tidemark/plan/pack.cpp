@@ -1,5 +1,6 @@
 // The driver of pack: greedy answers first, then better ones for as long as there is time and something to
-// gain. SPDX-License-Identifier: Apache-2.0
+// gain.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/pack.h"
 
 #include <ctime>

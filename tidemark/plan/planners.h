@@ -1,5 +1,6 @@
 // The planners by name, for comparison: the published methods beside ours. Each stands in its own file in
-// planners/ and is listed once, in planners.cpp. SPDX-License-Identifier: Apache-2.0
+// planners/ and is listed once, in planners.cpp.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <span>
