@@ -10,7 +10,7 @@ const std::vector<const Op*>& all_ops() {
     std::vector<const Op*> ops;
     for (const OpList list : {elementwise_ops(), fused_ops(), reduce_ops(), view_ops(), gather_ops(),
                               matmul_ops(), conv_ops(), pool_ops(), norm_ops(), softmax_ops(),
-                              attention_ops(), random_ops(), linalg_ops(), fft_ops(), sort_ops()}) {
+                              attention_ops(), random_ops(), linalg_ops(), fft_ops(), sort_ops(), assign_ops()}) {
       ops.insert(ops.end(), list.begin(), list.end());
     }
     return ops;

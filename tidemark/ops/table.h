@@ -30,5 +30,6 @@ OpList random_ops();
 OpList linalg_ops();
 OpList fft_ops();
 OpList sort_ops();
+OpList assign_ops();
 
 }  // namespace tidemark
