@@ -86,6 +86,9 @@ struct TileArgs {
 };
 using TileFunction = void (*)(const TileArgs&);
 
+// Reductions that a fused chain may end in: over the attribute "axes" (ascending), with "keep" as a flag.
+enum class Fold : std::uint8_t { none, sum, max, min, prod };
+
 struct Op {
   const char* name;
   const char* doc;
@@ -111,6 +114,7 @@ struct Op {
   std::vector<double> (*tile_params)(const Attrs&) = nullptr;
   // How one element reads as C++, with {0}, {1}, … for the arguments; "" where it is a call into a kernel.
   const char* cpp = "";
+  Fold fold = Fold::none;
   std::vector<Sample> (*samples)() = nullptr;
 
   bool elementwise() const { return tile != nullptr; }
