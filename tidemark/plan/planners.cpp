@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/planners.h"
 
-#include <ctime>
-
 #include "tidemark/base/error.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
 namespace named {
@@ -15,14 +14,9 @@ Plan store_all(const Problem& problem, const Options& options);
 namespace {
 
 constexpr Planner kPlanners[] = {
+    {"solve", "ours: order, recomputation, makers, in place and tiers together, with a bound and its proof", solve},
     {"store_all", "runs the list once and keeps every buffer until its last use", named::store_all},
 };
-
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 }  // namespace
 
