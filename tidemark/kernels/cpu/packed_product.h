@@ -1,7 +1,7 @@
-// A product c = a b whose operands are packed panel by panel by functions of the caller's: a matrix product packs
-// rows and columns, a convolution packs patches, and no patch matrix ever exists (Goto & van de Geijn 2008). Blocks
-// of k come in order and tasks own their part of c, so the bits do not depend on the thread count.
-// SPDX-License-Identifier: Apache-2.0
+// A product c = a b whose operands are packed panel by panel by functions of the caller's: a matrix product
+// packs rows and columns, a convolution packs patches, and no patch matrix ever exists (Goto & van de Geijn
+// 2008). Blocks of k come in order and tasks own their part of c, so the bits do not depend on the thread
+// count. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,8 @@ class PackedProduct {
       const std::int64_t row_blocks = (a_panels_ + kRowPanels - 1) / kRowPanels;
       const std::int64_t column_blocks = (b_panels_ + kColumnPanels - 1) / kColumnPanels;
       parallel_for(threads, row_blocks * column_blocks, 1, [&](std::int64_t block, std::int64_t) {
-        const std::int64_t i0 = block / column_blocks * kRowPanels, j0 = block % column_blocks * kColumnPanels;
+        const std::int64_t i0 = block / column_blocks * kRowPanels,
+                           j0 = block % column_blocks * kColumnPanels;
         for (std::int64_t j = j0; j < std::min(j0 + kColumnPanels, b_panels_); ++j) {
           for (std::int64_t i = i0; i < std::min(i0 + kRowPanels, a_panels_); ++i) {
             put(i * kTileRows, j * columns, std::min<std::int64_t>(kTileRows, m_ - i * kTileRows),
@@ -82,11 +83,11 @@ class PackedProduct {
   std::int64_t m_, n_, k_, depth_, a_panels_, b_panels_, a_size_;
 };
 
-// `put` for a c whose rows are evenly spaced and columns adjacent. A whole tile goes straight to c; one over the
-// edge, or of another type than the sums, by way of a buffer.
+// `put` for a c whose rows are evenly spaced and columns adjacent. A whole tile goes straight to c; one over
+// the edge, or of another type than the sums, by way of a buffer.
 template <typename T, typename S>
-void put_tile(S* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* a,
-              const T* b, bool add) {
+void put_tile(S* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, std::int64_t depth,
+              const T* a, const T* b, bool add) {
   if constexpr (std::is_same_v<T, S>) {
     if (rows == kTileRows && columns == kTileColumns<T>) {
       multiply_tile(depth, a, b, c, stride, add);
