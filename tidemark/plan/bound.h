@@ -19,13 +19,8 @@ struct BoundOptions {
   // A plan that is known: a bound that reaches it is not raised further.
   double known_seconds = std::numeric_limits<double>::infinity();
   bool branch = true;
+  int leaves = 64;  // of the branching, at most
   bool certificate = true;
-};
-
-// What was decided on the way to a leaf of the branching: stored at the moment or not.
-struct Decision {
-  ValueId value;
-  bool stored;
 };
 
 struct BoundResult {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "tidemark/plan/certificate.h"
+
 namespace tidemark::plan {
 namespace {
 
@@ -214,10 +216,16 @@ CutModel::CutModel(const Values& values, TaskId moment)
     : values_(values), moment_(values, moment), need_of_(at(values.values()), -1) {
   // Capacities are rounded down, so that they never promise more than the true ones and the flow stays a
   // proof.
-  scale_ = std::ldexp(1.0, 52) / std::max(values.floor_seconds, 1e-200);
+  scale_ = std::ldexp(1.0, -unit_exponent_for(values.floor_seconds));
   forced_ = moment_.held;
   for (ValueId v : values.reads[moment]) forced_ += values.size[at(v)];
   Builder(*this, values).run();
+}
+
+bool CutModel::can_decide(ValueId value) const {
+  const int index = need_of_[at(value)];
+  return index >= 0 && needs_[at(index)].storable && needs_[at(index)].to != MinCut::kSink &&
+         needs_[at(index)].decision < 0;
 }
 
 void CutModel::decide(ValueId value, int decision) {
@@ -286,23 +294,42 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less) {
     const double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
     const Cut c = cut(price, budget);
     if (c.seconds > found.seconds) found = c;
-    if (c.seconds >= meet - 1e-11 * (meet - values_.floor_seconds) || c.seconds >= enough) {
-      (c.bytes > budget ? left : right) = c;
-      break;
-    }
+    // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
+    const bool met = c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) || c.bytes == left.bytes ||
+                     (c.bytes == right.bytes && round > 0);
     (c.bytes > budget ? left : right) = c;
+    if (met || c.seconds >= enough) break;
   }
   report(left, right);
   return found;
 }
 
-std::vector<CutModel::Multiplier> CutModel::multipliers() const {
-  std::vector<Multiplier> out;
+Certificate::Leaf CutModel::leaf(double price) const {
+  Certificate::Leaf leaf;
+  for (const Need& need : needs_) {
+    if (need.decision >= 0) leaf.decisions.push_back({1, need.value, need.decision == 1});
+  }
+  leaf.prices = {price};
   for (const Demand& d : demands_) {
     const MinCut::Flow flow = flow_.flow(d.edge);
-    if (flow > 0) out.push_back({d.reader, d.value, static_cast<double>(flow) / scale_});
+    if (flow == 0) continue;
+    if (d.reader < 0) {
+      leaf.keep.push_back({1, 1, 2, d.value, flow});
+    } else {
+      leaf.need.push_back({1, 1, d.reader, d.value, flow});
+    }
   }
-  return out;
+  for (const Shared& s : shared_) {
+    const auto y = static_cast<Units>(s.seconds * scale_);
+    if (s.reader == moment_.task) {
+      leaf.keep.push_back({0, 0, 1, s.value, y});
+    } else {
+      leaf.need.push_back({0, 0, s.reader, s.value, y});
+    }
+    leaf.floors.push_back(
+        {s.duty, std::max<Units>(0, static_cast<Units>(values_.floor[at(s.duty)] * scale_) - y)});
+  }
+  return leaf;
 }
 
 }  // namespace tidemark::plan

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tidemark/plan/certificate.h"
 #include "tidemark/plan/mincut.h"
 #include "tidemark/plan/values.h"
 
@@ -34,6 +35,7 @@ class TIDEMARK_API CutModel {
 
   // The values that may be stored or not. A branch decides some of them: -1 open, 0 not stored, 1 stored.
   std::span<const ValueId> free_values() const { return free_; }
+  bool can_decide(ValueId value) const;  // and is open
   void decide(ValueId value, int decision);
 
   Cut cut(double price, Bytes budget);
@@ -43,13 +45,11 @@ class TIDEMARK_API CutModel {
   Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr);
   int cuts_made() const { return cuts_made_; }
 
-  // The flow of the last cut as multipliers of the certificate's rows: of (reader, value), or of an output.
-  struct Multiplier {
-    TaskId reader;  // -1: an output
-    ValueId value;
-    double seconds;
-  };
-  std::vector<Multiplier> multipliers() const;
+  // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.
+  Certificate::Leaf leaf(double price) const;
+
+ private:
+  class Builder;
   // Where several makers share a floor: part of it is charged for the run that makes `value` for `reader`,
   // which surely runs before the moment or is the moment itself; so that another run after it is beyond the
   // floor.
@@ -59,10 +59,6 @@ class TIDEMARK_API CutModel {
     ValueId value;
     double seconds;
   };
-  const std::vector<Shared>& shared() const { return shared_; }
-
- private:
-  class Builder;
   struct Need {
     ValueId value;
     int node, to, edge;
