@@ -56,25 +56,45 @@ inline T relu(T x) {
   return x < T(0) ? T(0) : x;
 }
 template <typename T>
-inline T exp(T x) { return std::exp(x); }
+inline T exp(T x) {
+  return std::exp(x);
+}
 template <typename T>
-inline T expm1(T x) { return std::expm1(x); }
+inline T expm1(T x) {
+  return std::expm1(x);
+}
 template <typename T>
-inline T log(T x) { return std::log(x); }
+inline T log(T x) {
+  return std::log(x);
+}
 template <typename T>
-inline T log1p(T x) { return std::log1p(x); }
+inline T log1p(T x) {
+  return std::log1p(x);
+}
 template <typename T>
-inline T sin(T x) { return std::sin(x); }
+inline T sin(T x) {
+  return std::sin(x);
+}
 template <typename T>
-inline T cos(T x) { return std::cos(x); }
+inline T cos(T x) {
+  return std::cos(x);
+}
 template <typename T>
-inline T tan(T x) { return std::tan(x); }
+inline T tan(T x) {
+  return std::tan(x);
+}
 template <typename T>
-inline T tanh(T x) { return std::tanh(x); }
+inline T tanh(T x) {
+  return std::tanh(x);
+}
 template <typename T>
-inline T erf(T x) { return std::erf(x); }
+inline T erf(T x) {
+  return std::erf(x);
+}
 template <typename T>
-inline T pow(T a, T b) { return std::pow(a, b); }
+inline T pow(T a, T b) {
+  return std::pow(a, b);
+}
 template <typename T>
 inline T sigmoid(T x) {
   return T(1) / (T(1) + exp(-x));

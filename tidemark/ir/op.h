@@ -100,9 +100,9 @@ struct Op {
   // The fast kernel, or null (as a result too: "not for these types"); then the plain one beside it runs.
   std::unique_ptr<Kernel> (*kernel)(const KernelSpec&) = nullptr;
   std::unique_ptr<Kernel> (*reference)(const KernelSpec&) = nullptr;
-  // Views: the layout of output 0 over input 0's storage, where strides can express it. A view has no kernel
+  // Views: the layout of that output over input 0's storage, where strides can express it. A view has no kernel
   // of its own then.
-  std::optional<Layout> (*view)(const KernelSpec&) = nullptr;
+  std::optional<Layout> (*view)(const KernelSpec&, int output) = nullptr;
   // Whether a kernel takes input i in the layout it has in the spec. Default: dense row-major only.
   bool (*accepts)(const KernelSpec&, int input) = nullptr;
   // Memory order wanted for the arrays of 4 axes (convolutions: channels last); empty: none of its own.

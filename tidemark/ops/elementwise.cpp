@@ -218,7 +218,8 @@ const Op where_op = [] {
       [](const InferArgs& a) -> std::vector<Type> {
         require_dtype(a, 0, DType::boolean);
         require_same_dtype(a, 1, 2);
-        return {{broadcast(a.op, a.in[0].shape, broadcast(a.op, a.in[1].shape, a.in[2].shape)), a.in[1].dtype}};
+        return {
+            {broadcast(a.op, a.in[0].shape, broadcast(a.op, a.in[1].shape, a.in[2].shape)), a.in[1].dtype}};
       },
       "{0} ? {1} : {2}");
   op.vjp = [](const Rule& r) {
@@ -257,25 +258,28 @@ const Op clamp_op = [] {
   return op;
 }();
 
-const Op neg_op = unary<tiles::neg>("neg", "-x.", number_unary, "-{0}",
-                                    [](const Rule&, const Tensor& d) { return -d; });
+const Op neg_op =
+    unary<tiles::neg>("neg", "-x.", number_unary, "-{0}", [](const Rule&, const Tensor& d) { return -d; });
 const Op abs_op = unary<tiles::abs>("abs", "|x|.", number_unary, "tidemark::scalar::abs({0})",
                                     [](const Rule& r, const Tensor& d) { return d * sign(r.x()); });
-const Op sign_op = flat_unary<tiles::sign>("sign", "-1, 0 or 1.", number_unary, "tidemark::scalar::sign({0})");
+const Op sign_op =
+    flat_unary<tiles::sign>("sign", "-1, 0 or 1.", number_unary, "tidemark::scalar::sign({0})");
 const Op square_op = unary<tiles::square>("square", "x * x.", number_unary, "tidemark::scalar::square({0})",
                                           [](const Rule& r, const Tensor& d) { return d * (2 * r.x()); });
-const Op sqrt_op = unary<tiles::sqrt, 1, 3>("sqrt", "The square root.", float_unary, "tidemark::scalar::sqrt({0})",
-                                            [](const Rule& r, const Tensor& d) { return 0.5 * d / r.y(); });
-const Op rsqrt_op =
-    unary<tiles::rsqrt, 1, 3>("rsqrt", "1 / sqrt(x).", float_unary, "tidemark::scalar::rsqrt({0})",
-                              [](const Rule& r, const Tensor& d) { return -0.5 * d * (r.y() * square(r.y())); });
+const Op sqrt_op =
+    unary<tiles::sqrt, 1, 3>("sqrt", "The square root.", float_unary, "tidemark::scalar::sqrt({0})",
+                             [](const Rule& r, const Tensor& d) { return 0.5 * d / r.y(); });
+const Op rsqrt_op = unary<tiles::rsqrt, 1, 3>(
+    "rsqrt", "1 / sqrt(x).", float_unary, "tidemark::scalar::rsqrt({0})",
+    [](const Rule& r, const Tensor& d) { return -0.5 * d * (r.y() * square(r.y())); });
 const Op exp_op = unary<tiles::exp>("exp", "e to the power x.", float_unary, "tidemark::scalar::exp({0})",
                                     [](const Rule& r, const Tensor& d) { return d * r.y(); });
-const Op expm1_op = unary<tiles::expm1>("expm1", "exp(x) - 1, exact near 0.", float_unary,
-                                        "tidemark::scalar::expm1({0})",
-                                        [](const Rule& r, const Tensor& d) { return d * (r.y() + 1); });
-const Op log_op = unary<tiles::log, 1, 3>("log", "The natural logarithm.", float_unary, "tidemark::scalar::log({0})",
-                                          [](const Rule& r, const Tensor& d) { return d / r.x(); });
+const Op expm1_op =
+    unary<tiles::expm1>("expm1", "exp(x) - 1, exact near 0.", float_unary, "tidemark::scalar::expm1({0})",
+                        [](const Rule& r, const Tensor& d) { return d * (r.y() + 1); });
+const Op log_op =
+    unary<tiles::log, 1, 3>("log", "The natural logarithm.", float_unary, "tidemark::scalar::log({0})",
+                            [](const Rule& r, const Tensor& d) { return d / r.x(); });
 const Op log1p_op = unary<tiles::log1p, 0, 2>("log1p", "log(1 + x), exact near 0.", float_unary,
                                               "tidemark::scalar::log1p({0})",
                                               [](const Rule& r, const Tensor& d) { return d / (1 + r.x()); });
@@ -283,28 +287,30 @@ const Op sin_op = unary<tiles::sin>("sin", "The sine.", float_unary, "tidemark::
                                     [](const Rule& r, const Tensor& d) { return d * cos(r.x()); });
 const Op cos_op = unary<tiles::cos>("cos", "The cosine.", float_unary, "tidemark::scalar::cos({0})",
                                     [](const Rule& r, const Tensor& d) { return -(d * sin(r.x())); });
-const Op tan_op = unary<tiles::tan, -1, 1>("tan", "The tangent.", float_unary, "tidemark::scalar::tan({0})",
-                                           [](const Rule& r, const Tensor& d) { return d * (1 + square(r.y())); });
+const Op tan_op =
+    unary<tiles::tan, -1, 1>("tan", "The tangent.", float_unary, "tidemark::scalar::tan({0})",
+                             [](const Rule& r, const Tensor& d) { return d * (1 + square(r.y())); });
 // Written in y, not x, so that x can be freed as soon as y exists.
-const Op tanh_op = unary<tiles::tanh>("tanh", "The hyperbolic tangent.", float_unary, "tidemark::scalar::tanh({0})",
-                                      [](const Rule& r, const Tensor& d) { return d * (1 - square(r.y())); });
+const Op tanh_op =
+    unary<tiles::tanh>("tanh", "The hyperbolic tangent.", float_unary, "tidemark::scalar::tanh({0})",
+                       [](const Rule& r, const Tensor& d) { return d * (1 - square(r.y())); });
 const Op sigmoid_op =
     unary<tiles::sigmoid>("sigmoid", "1 / (1 + exp(-x)).", float_unary, "tidemark::scalar::sigmoid({0})",
                           [](const Rule& r, const Tensor& d) { return d * (r.y() * (1 - r.y())); });
-const Op erf_op = unary<tiles::erf>("erf", "The error function.", float_unary, "tidemark::scalar::erf({0})",
-                                    [](const Rule& r, const Tensor& d) {
-                                      return d * (1.1283791670955125739 * exp(-square(r.x())));  // 2 / sqrt(pi)
-                                    });
+const Op erf_op =
+    unary<tiles::erf>("erf", "The error function.", float_unary, "tidemark::scalar::erf({0})",
+                      [](const Rule& r, const Tensor& d) {
+                        return d * (1.1283791670955125739 * exp(-square(r.x())));  // 2 / sqrt(pi)
+                      });
 const Op relu_op = unary<tiles::relu>("relu", "max(x, 0).", number_unary, "tidemark::scalar::relu({0})",
                                       [](const Rule& r, const Tensor& d) { return masked(r.y() > 0, d); });
-const Op gelu_op = unary<tiles::gelu>(
-    "gelu", "x times the normal distribution function of x.", float_unary, "tidemark::scalar::gelu({0})",
-    [](const Rule& r, const Tensor& d) {
-      const Tensor& x = r.x();
-      const Tensor cdf = 0.5 + 0.5 * erf(x * 0.70710678118654752440);
-      const Tensor pdf = 0.39894228040143267794 * exp(-0.5 * square(x));
-      return d * (cdf + x * pdf);
-    });
+const Op gelu_op = unary<tiles::gelu>("gelu", "x times the normal distribution function of x.", float_unary,
+                                      "tidemark::scalar::gelu({0})", [](const Rule& r, const Tensor& d) {
+                                        const Tensor& x = r.x();
+                                        const Tensor cdf = 0.5 + 0.5 * erf(x * 0.70710678118654752440);
+                                        const Tensor pdf = 0.39894228040143267794 * exp(-0.5 * square(x));
+                                        return d * (cdf + x * pdf);
+                                      });
 const Op gelu_tanh_op = unary<tiles::gelu_tanh>(
     "gelu_tanh", "gelu by its tanh approximation.", float_unary, "tidemark::scalar::gelu_tanh({0})",
     [](const Rule& r, const Tensor& d) {
@@ -333,19 +339,25 @@ std::vector<double> cast_params(const Attrs& a) { return {static_cast<double>(a.
 const Op cast_op = [] {
   Op op = elementwise<tiles::cast>(
       "cast", "x in another dtype; floats to integers towards zero.",
-      [](const InferArgs& a) -> std::vector<Type> { return {{a.in[0].shape, a.attrs.dtype()}}; }, "");
+      [](const InferArgs& a) -> std::vector<Type> {
+        return {{a.in[0].shape, a.attrs.dtype()}};
+      },
+      "");
   op.kernel = map_kernel<tiles::cast, cast_params>;
   op.reference = map_reference<tiles::cast, cast_params>;
   op.tile_params = cast_params;
   op.vjp = [](const Rule& r) {
     return Tensors{is_float(r.x().dtype()) && r.has_ct() ? cast(r.ct(), r.x().dtype()) : Tensor{}};
   };
-  op.jvp = [](const Rule& r) { return Tensors{is_float(r.y().dtype()) ? cast(r.dx(), r.y().dtype()) : Tensor{}}; };
+  op.jvp = [](const Rule& r) {
+    return Tensors{is_float(r.y().dtype()) ? cast(r.dx(), r.y().dtype()) : Tensor{}};
+  };
   op.samples = [] {
     std::vector<Sample> samples;
     for (const DType d : {DType::f64, DType::f32, DType::i32})
       samples.push_back({.in = {{{37}, DType::f64}}, .attrs = {{"dtype", static_cast<std::int64_t>(d)}}});
-    samples.push_back({.in = {{{3}, DType::i64}}, .attrs = {{"dtype", static_cast<std::int64_t>(DType::f64)}}});
+    samples.push_back(
+        {.in = {{{3}, DType::i64}}, .attrs = {{"dtype", static_cast<std::int64_t>(DType::f64)}}});
     return samples;
   };
   return op;
@@ -355,7 +367,10 @@ std::vector<double> full_params(const Attrs& a) { return {a.number("value")}; }
 const Op full_op = [] {
   Op op = elementwise<tiles::full>(
       "full", "An array of one number.",
-      [](const InferArgs& a) -> std::vector<Type> { return {{Shape(a.attrs.integers("shape")), a.attrs.dtype()}}; }, "");
+      [](const InferArgs& a) -> std::vector<Type> {
+        return {{Shape(a.attrs.integers("shape")), a.attrs.dtype()}};
+      },
+      "");
   op.kernel = map_kernel<tiles::full, full_params>;
   op.reference = map_reference<tiles::full, full_params>;
   op.tile_params = full_params;
@@ -400,8 +415,12 @@ Tensor operator<(const Operand& a, const Operand& b) { return apply2(less_op, a,
 Tensor operator<=(const Operand& a, const Operand& b) { return apply2(less_equal_op, a, b); }
 Tensor operator>(const Operand& a, const Operand& b) { return apply2(less_op, b, a); }
 Tensor operator>=(const Operand& a, const Operand& b) { return apply2(less_equal_op, b, a); }
-Tensor logical_and(const Tensor& a, const Tensor& b, Where where) { return apply1(logical_and_op, {a, b}, {}, where); }
-Tensor logical_or(const Tensor& a, const Tensor& b, Where where) { return apply1(logical_or_op, {a, b}, {}, where); }
+Tensor logical_and(const Tensor& a, const Tensor& b, Where where) {
+  return apply1(logical_and_op, {a, b}, {}, where);
+}
+Tensor logical_or(const Tensor& a, const Tensor& b, Where where) {
+  return apply1(logical_or_op, {a, b}, {}, where);
+}
 Tensor logical_not(const Tensor& a, Where where) { return apply1(logical_not_op, {a}, {}, where); }
 
 Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
@@ -443,21 +462,25 @@ Tensor cast(const Tensor& x, DType dtype, Where where) {
 
 Tensor full_beside(const Tensor& x, const Type& type, double value, Where where) {
   return apply_beside(
-      x, full_op, {{"shape", type.shape.sizes()}, {"dtype", static_cast<std::int64_t>(type.dtype)}, {"value", value}},
+      x, full_op,
+      {{"shape", type.shape.sizes()}, {"dtype", static_cast<std::int64_t>(type.dtype)}, {"value", value}},
       where);
 }
-Tensor full_like(const Tensor& x, double value, Where where) { return full_beside(x, x.type(), value, where); }
+Tensor full_like(const Tensor& x, double value, Where where) {
+  return full_beside(x, x.type(), value, where);
+}
 Tensor zeros_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 0, where); }
 Tensor ones_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 1, where); }
 
 OpList elementwise_ops() {
   static const Op* const ops[] = {
-      &add_op,     &sub_op,       &mul_op,     &div_op,      &pow_op,          &minimum_op,    &maximum_op,
-      &equal_op,   &not_equal_op, &less_op,    &less_equal_op, &logical_and_op, &logical_or_op, &logical_not_op,
-      &where_op,   &clamp_op,     &neg_op,     &abs_op,      &sign_op,         &square_op,     &sqrt_op,
-      &rsqrt_op,   &exp_op,       &expm1_op,   &log_op,      &log1p_op,        &sin_op,        &cos_op,
-      &tan_op,     &tanh_op,      &sigmoid_op, &erf_op,      &relu_op,         &gelu_op,       &gelu_tanh_op,
-      &silu_op,    &softplus_op,  &floor_op,   &round_op,    &cast_op,         &stop_gradient_op, &full_op};
+      &add_op,        &sub_op,         &mul_op,       &div_op,   &pow_op,           &minimum_op,
+      &maximum_op,    &equal_op,       &not_equal_op, &less_op,  &less_equal_op,    &logical_and_op,
+      &logical_or_op, &logical_not_op, &where_op,     &clamp_op, &neg_op,           &abs_op,
+      &sign_op,       &square_op,      &sqrt_op,      &rsqrt_op, &exp_op,           &expm1_op,
+      &log_op,        &log1p_op,       &sin_op,       &cos_op,   &tan_op,           &tanh_op,
+      &sigmoid_op,    &erf_op,         &relu_op,      &gelu_op,  &gelu_tanh_op,     &silu_op,
+      &softplus_op,   &floor_op,       &round_op,     &cast_op,  &stop_gradient_op, &full_op};
   return ops;
 }
 

@@ -68,9 +68,7 @@ TileFunction floats(DType d, F) {
 }
 template <typename F>
 TileFunction numbers(DType d, F) {
-  return d == DType::i64   ? loop1<std::int64_t, F>
-         : d == DType::i32 ? loop1<std::int32_t, F>
-                           : floats(d, F{});
+  return d == DType::i64 ? loop1<std::int64_t, F> : d == DType::i32 ? loop1<std::int32_t, F> : floats(d, F{});
 }
 template <typename F>
 TileFunction floats2(DType d, F) {
@@ -145,20 +143,30 @@ TileFunction logical_not(DType d) {
 }
 TileFunction where(DType d) {
   switch (d) {
-    case DType::f64: return where_loop<double>;
-    case DType::f32: return where_loop<float>;
-    case DType::i64: return where_loop<std::int64_t>;
-    case DType::i32: return where_loop<std::int32_t>;
-    default: return where_loop<Byte>;
+    case DType::f64:
+      return where_loop<double>;
+    case DType::f32:
+      return where_loop<float>;
+    case DType::i64:
+      return where_loop<std::int64_t>;
+    case DType::i32:
+      return where_loop<std::int32_t>;
+    default:
+      return where_loop<Byte>;
   }
 }
 TileFunction clamp(DType d) {
   switch (d) {
-    case DType::f64: return clamp_loop<double>;
-    case DType::f32: return clamp_loop<float>;
-    case DType::i64: return clamp_loop<std::int64_t>;
-    case DType::i32: return clamp_loop<std::int32_t>;
-    default: return nullptr;
+    case DType::f64:
+      return clamp_loop<double>;
+    case DType::f32:
+      return clamp_loop<float>;
+    case DType::i64:
+      return clamp_loop<std::int64_t>;
+    case DType::i32:
+      return clamp_loop<std::int32_t>;
+    default:
+      return nullptr;
   }
 }
 TileFunction neg(DType d) {
@@ -236,20 +244,30 @@ TileFunction copy(DType d) {
 }
 TileFunction full(DType d) {
   switch (d) {
-    case DType::f64: return full_loop<double>;
-    case DType::f32: return full_loop<float>;
-    case DType::i64: return full_loop<std::int64_t>;
-    case DType::i32: return full_loop<std::int32_t>;
-    default: return full_loop<Byte>;
+    case DType::f64:
+      return full_loop<double>;
+    case DType::f32:
+      return full_loop<float>;
+    case DType::i64:
+      return full_loop<std::int64_t>;
+    case DType::i32:
+      return full_loop<std::int32_t>;
+    default:
+      return full_loop<Byte>;
   }
 }
 TileFunction cast(DType d) {
   switch (d) {
-    case DType::f64: return cast_loop<double>;
-    case DType::f32: return cast_loop<float>;
-    case DType::i64: return cast_loop<std::int64_t>;
-    case DType::i32: return cast_loop<std::int32_t>;
-    default: return cast_loop<Byte>;
+    case DType::f64:
+      return cast_loop<double>;
+    case DType::f32:
+      return cast_loop<float>;
+    case DType::i64:
+      return cast_loop<std::int64_t>;
+    case DType::i32:
+      return cast_loop<std::int32_t>;
+    default:
+      return cast_loop<Byte>;
   }
 }
 

@@ -15,7 +15,8 @@ TileFunction clamp(DType);  // parameters: low, high
 TileFunction neg(DType), abs(DType), sign(DType), square(DType), sqrt(DType), rsqrt(DType);
 TileFunction exp(DType), expm1(DType), log(DType), log1p(DType);
 TileFunction sin(DType), cos(DType), tan(DType), tanh(DType);
-TileFunction sigmoid(DType), erf(DType), relu(DType), gelu(DType), gelu_tanh(DType), silu(DType), softplus(DType);
+TileFunction sigmoid(DType), erf(DType), relu(DType), gelu(DType), gelu_tanh(DType), silu(DType),
+    softplus(DType);
 TileFunction floor(DType), round(DType);
 TileFunction copy(DType);
 TileFunction cast(DType);  // parameter: the dtype cast to

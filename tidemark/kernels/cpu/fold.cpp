@@ -96,7 +96,8 @@ struct Loops {
     const auto* l = static_cast<const L*>(lanes);
     A tree[kFoldLanes];
     std::int64_t width = kFoldLanes;
-    while (width / 2 >= used && width > 1) width /= 2;  // lanes past `used` hold the identity: adding it changes nothing
+    while (width / 2 >= used && width > 1)
+      width /= 2;  // lanes past `used` hold the identity: adding it changes nothing
     for (std::int64_t j = 0; j < width; ++j) tree[j] = static_cast<A>(l[j]);
     for (std::int64_t half = width / 2; half > 0; half /= 2) {
       for (std::int64_t j = 0; j < half; ++j) tree[j] = F::apply(tree[j], tree[j + half]);
@@ -123,11 +124,16 @@ struct Loops {
 template <typename F>
 const FoldFunctions& by_dtype(DType d) {
   switch (d) {
-    case DType::f64: return Loops<double, F>::functions;
-    case DType::f32: return Loops<float, F>::functions;
-    case DType::i64: return Loops<std::int64_t, F>::functions;
-    case DType::i32: return Loops<std::int32_t, F>::functions;
-    default: return Loops<std::uint8_t, F>::functions;
+    case DType::f64:
+      return Loops<double, F>::functions;
+    case DType::f32:
+      return Loops<float, F>::functions;
+    case DType::i64:
+      return Loops<std::int64_t, F>::functions;
+    case DType::i32:
+      return Loops<std::int32_t, F>::functions;
+    default:
+      return Loops<std::uint8_t, F>::functions;
   }
 }
 
@@ -135,10 +141,14 @@ const FoldFunctions& by_dtype(DType d) {
 
 const FoldFunctions& fold_functions(DType compute, Fold fold) {
   switch (fold) {
-    case Fold::max: return by_dtype<Max>(compute);
-    case Fold::min: return by_dtype<Min>(compute);
-    case Fold::prod: return by_dtype<Prod>(compute);
-    default: return by_dtype<Sum>(compute);
+    case Fold::max:
+      return by_dtype<Max>(compute);
+    case Fold::min:
+      return by_dtype<Min>(compute);
+    case Fold::prod:
+      return by_dtype<Prod>(compute);
+    default:
+      return by_dtype<Sum>(compute);
   }
 }
 

@@ -25,11 +25,12 @@ inline constexpr std::int64_t kFoldRowChunks = 16;  // at most so many partial r
 // Functions on contiguous elements, for one compute dtype and one Fold.
 struct FoldFunctions {
   void (*identity_lanes)(void* lanes, std::int64_t n);
-  void (*add_lanes)(void* lanes, const void* x, std::int64_t n);   // lane j % kFoldLanes
-  void (*add_row)(void* row, const void* x, std::int64_t n);       // row[j] op= x[j]
+  void (*add_lanes)(void* lanes, const void* x, std::int64_t n);  // lane j % kFoldLanes
+  void (*add_row)(void* row, const void* x, std::int64_t n);      // row[j] op= x[j]
   void (*identity)(void* accumulators, std::int64_t n);
-  void (*close_lanes)(void* accumulator, const void* lanes, std::int64_t used);  // *accumulator op= lanes, as a tree
-  void (*widen)(void* accumulators, const void* row, std::int64_t n);            // accumulators[j] op= row[j]
+  void (*close_lanes)(void* accumulator, const void* lanes,
+                      std::int64_t used);                              // *accumulator op= lanes, as a tree
+  void (*widen)(void* accumulators, const void* row, std::int64_t n);  // accumulators[j] op= row[j]
   void (*combine)(void* accumulators, const void* other, std::int64_t n);
 };
 const FoldFunctions& fold_functions(DType compute, Fold fold);

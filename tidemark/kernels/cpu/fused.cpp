@@ -26,7 +26,8 @@ struct FoldOutput {
 };
 
 // Accumulators -> elements [begin, begin + n) of the result, in walking order of the kept axes.
-void store_results(const FoldOutput& f, const std::byte* from, void* base, std::int64_t begin, std::int64_t n) {
+void store_results(const FoldOutput& f, const std::byte* from, void* base, std::int64_t begin,
+                   std::int64_t n) {
   const Bytes size = size_of(f.stored);
   for_runs(f.axes, f.sizes, f.strides, begin, n, [&](std::int64_t offset, std::int64_t length) {
     auto* to = static_cast<std::byte*>(base) + offset * size;
@@ -75,7 +76,8 @@ struct MemorySource {
 struct Stage {
   FoldExtents extents;
   std::int64_t chunks = 1, chunk = 0;  // of the folded axis; fixed by the extents
-  Bytes partials = 0, results = 0;     // offsets in the workspace: [fold][outer][chunks][inner], [fold][outer][inner]
+  Bytes partials = 0,
+        results = 0;  // offsets in the workspace: [fold][outer][chunks][inner], [fold][outer][inner]
   std::int64_t count() const { return extents.outer * extents.inner; }
 };
 
@@ -130,7 +132,8 @@ void fold_rows(const Stage& stage, int threads, const Source& source, const Sink
       }
       held = 0;
     };
-    const std::int64_t batch = stage.chunks == 1 && e.reduced > 0 && e.reduced <= tile / 2 ? tile / e.reduced : 0;
+    const std::int64_t batch =
+        stage.chunks == 1 && e.reduced > 0 && e.reduced <= tile / 2 ? tile / e.reduced : 0;
     std::int64_t in_tile = 0, tile_at = 0;  // rows computed ahead, and which
     for (std::int64_t item = first; item < end; ++item) {
       const std::int64_t o = item / stage.chunks, c = item % stage.chunks;
@@ -144,7 +147,8 @@ void fold_rows(const Stage& stage, int threads, const Source& source, const Sink
         }
         for (std::size_t k = 0; k < folds; ++k) {
           f[k]->identity_lanes(lanes[k], kFoldLanes);
-          f[k]->add_lanes(lanes[k], state.value(k) + (item - tile_at) * e.reduced * size_of(source.dtype(k)), e.reduced);
+          f[k]->add_lanes(lanes[k], state.value(k) + (item - tile_at) * e.reduced * size_of(source.dtype(k)),
+                          e.reduced);
           f[k]->close_lanes(results[k] + held * 8, lanes[k], std::min(e.reduced, kFoldLanes));
         }
       } else {
@@ -204,19 +208,22 @@ void fold_columns(const Stage& stage, int threads, const Source& source, const S
         if (stage.chunks == 1)
           sink.put(k, o * e.inner + i0, width, sums[k]);
         else
-          std::memcpy(partials + ((static_cast<std::int64_t>(k) * e.outer * stage.chunks + oc) * e.inner + i0) * 8,
-                      sums[k], static_cast<std::size_t>(width * 8));
+          std::memcpy(
+              partials + ((static_cast<std::int64_t>(k) * e.outer * stage.chunks + oc) * e.inner + i0) * 8,
+              sums[k], static_cast<std::size_t>(width * 8));
       }
     }
   });
 }
 
 template <typename Source>
-void fold_stage(const Stage& stage, int threads, const Source& source, const Sink& sink, std::byte* workspace) {
+void fold_stage(const Stage& stage, int threads, const Source& source, const Sink& sink,
+                std::byte* workspace) {
   const std::size_t folds = source.folds.size();
   const FoldExtents e = stage.extents;
   std::array<const FoldFunctions*, kMaxFolds> functions;
-  for (std::size_t k = 0; k < folds; ++k) functions[k] = &fold_functions(source.dtype(k), source.folds[k].fold);
+  for (std::size_t k = 0; k < folds; ++k)
+    functions[k] = &fold_functions(source.dtype(k), source.folds[k].fold);
   const std::span<const FoldFunctions* const> f(functions.data(), folds);
   std::byte* partials = workspace + stage.partials;
   if (e.inner == 1)
@@ -226,15 +233,17 @@ void fold_stage(const Stage& stage, int threads, const Source& source, const Sin
   if (stage.chunks == 1) return;
   // Partial rows in order, into the first.
   const std::int64_t width = e.inner;
-  parallel_for(threads, e.outer * static_cast<std::int64_t>(folds), 1, [&](std::int64_t first, std::int64_t end) {
-    for (std::int64_t item = first; item < end; ++item) {
-      const auto k = static_cast<std::size_t>(item / e.outer);
-      const std::int64_t o = item % e.outer;
-      std::byte* base = partials + item * stage.chunks * width * 8;
-      for (std::int64_t c = 1; c < stage.chunks; ++c) f[k]->combine(base, base + c * width * 8, width);
-      sink.put(k, o * width, width, base);
-    }
-  });
+  parallel_for(threads, e.outer * static_cast<std::int64_t>(folds), 1,
+               [&](std::int64_t first, std::int64_t end) {
+                 for (std::int64_t item = first; item < end; ++item) {
+                   const auto k = static_cast<std::size_t>(item / e.outer);
+                   const std::int64_t o = item % e.outer;
+                   std::byte* base = partials + item * stage.chunks * width * 8;
+                   for (std::int64_t c = 1; c < stage.chunks; ++c)
+                     f[k]->combine(base, base + c * width * 8, width);
+                   sink.put(k, o * width, width, base);
+                 }
+               });
 }
 
 class FusedKernel final : public Kernel {

@@ -130,7 +130,8 @@ void TileProgram::output(int value, const Value& as, std::size_t position) {
 }
 
 void TileProgram::merge_operand(const std::vector<std::int64_t>& strides,
-                                const std::vector<std::vector<int>>& groups, Strides& merged, Kind& kind) const {
+                                const std::vector<std::vector<int>>& groups, Strides& merged,
+                                Kind& kind) const {
   std::int64_t step = 1;
   bool linear = true, uniform = true;
   for (std::size_t g = groups.size(); g-- > 0;) {
@@ -239,8 +240,8 @@ void TileProgram::allocate() {
     const bool stored_by_input = std::any_of(outputs_.begin(), outputs_.end(), [&](const Output& other) {
       return other.value < static_cast<int>(inputs);
     });
-    if (late && !stored_by_input && out.convert == nullptr && out.kind == Kind::linear && uses_as_output[v]++ == 0 &&
-        !values_[v].invariant && steps_[v - inputs].narrow == nullptr) {
+    if (late && !stored_by_input && out.convert == nullptr && out.kind == Kind::linear &&
+        uses_as_output[v]++ == 0 && !values_[v].invariant && steps_[v - inputs].narrow == nullptr) {
       out.direct = true;
       values_[v].direct_output = static_cast<int>(o);
     }
@@ -294,7 +295,8 @@ void TileProgram::allocate() {
   while (tile_ > kTileUnit && next * 4 * tile_ > kScratchBytes) tile_ /= 2;
   TIDEMARK_CHECK(next * 4 * tile_ <= kScratchBytes, "a fused chain needs {} registers", next);
   const std::int64_t inner = sizes_[static_cast<std::size_t>(axes_ - 1)];
-  const bool strided = std::any_of(inputs_.begin(), inputs_.end(), [](const Input& in) { return in.kind == Kind::strided; });
+  const bool strided =
+      std::any_of(inputs_.begin(), inputs_.end(), [](const Input& in) { return in.kind == Kind::strided; });
   row_ = strided && inner >= 256 ? inner : 0;
 }
 
@@ -339,29 +341,31 @@ void TileProgram::State::load(std::size_t i, std::int64_t begin, std::int64_t n)
   const Bytes width = size_of(compute_dtype(in.stored));
   std::int64_t done = 0;
   pointers_[i] = to;
-  for_runs(program_.axes_, program_.sizes_, in.merged, begin, n, [&](std::int64_t offset, std::int64_t length) {
-    const std::byte* from = base + offset * size;
-    if (in.convert == nullptr) {
-      if (inner == 1 && length == n)
-        pointers_[i] = const_cast<std::byte*>(from);
-      else
-        gather_bytes(from, inner, to + done * width, length, size);
-    } else if (inner == 1) {
-      in.convert(from, to + done * width, length);
-    } else if (inner == 0) {
-      in.convert(from, to + done * width, 1);
-      gather_bytes(to + done * width, 0, to + done * width, length, width);
-    } else {
-      for (std::int64_t k = 0; k < length; ++k)
-        in.convert(from + k * inner * size, to + (done + k) * width, 1);
-    }
-    done += length;
-  });
+  for_runs(program_.axes_, program_.sizes_, in.merged, begin, n,
+           [&](std::int64_t offset, std::int64_t length) {
+             const std::byte* from = base + offset * size;
+             if (in.convert == nullptr) {
+               if (inner == 1 && length == n)
+                 pointers_[i] = const_cast<std::byte*>(from);
+               else
+                 gather_bytes(from, inner, to + done * width, length, size);
+             } else if (inner == 1) {
+               in.convert(from, to + done * width, length);
+             } else if (inner == 0) {
+               in.convert(from, to + done * width, 1);
+               gather_bytes(to + done * width, 0, to + done * width, length, width);
+             } else {
+               for (std::int64_t k = 0; k < length; ++k)
+                 in.convert(from + k * inner * size, to + (done + k) * width, 1);
+             }
+             done += length;
+           });
 }
 
 void TileProgram::State::execute(std::size_t s, std::int64_t n) {
   const Step& step = program_.steps_[s];
-  TileArgs args{.in = {}, .out = pointers_[static_cast<std::size_t>(step.out)], .n = n, .params = step.params.data()};
+  TileArgs args{
+      .in = {}, .out = pointers_[static_cast<std::size_t>(step.out)], .n = n, .params = step.params.data()};
   for (std::size_t k = 0; k < 4; ++k) {
     args.in[k] = step.in[k] < 0 ? nullptr : pointers_[static_cast<std::size_t>(step.in[k])];
   }
@@ -387,7 +391,8 @@ void TileProgram::State::run(std::int64_t begin, std::int64_t n) {
   }
   for (const Output& out : program_.outputs_) {
     if (!out.direct)
-      program_.store(out, pointers_[static_cast<std::size_t>(out.value)], operands_.out[out.position], begin, n);
+      program_.store(out, pointers_[static_cast<std::size_t>(out.value)], operands_.out[out.position], begin,
+                     n);
   }
 }
 

@@ -10,10 +10,10 @@
 
 namespace tidemark::kernels {
 
-inline constexpr std::int64_t kTile = 1024;     // elements; a multiple of kTileUnit
-inline constexpr std::int64_t kTileUnit = 64;   // tiles but the last of a row are multiples of it
-inline constexpr int kMaxAxes = 12;             // after merging
-inline constexpr int kMaxTileValues = 160;      // inputs and steps of one program
+inline constexpr std::int64_t kTile = 1024;        // elements; a multiple of kTileUnit
+inline constexpr std::int64_t kTileUnit = 64;      // tiles but the last of a row are multiples of it
+inline constexpr int kMaxAxes = 12;                // after merging
+inline constexpr int kMaxTileValues = 160;         // inputs and steps of one program
 inline constexpr Bytes kScratchBytes = 192 << 10;  // of stack, for one thread's registers
 
 // bf16 and f16 are computed as f32, bool as u8 of 0 and 1.
@@ -30,7 +30,8 @@ using Strides = std::array<std::int64_t, kMaxAxes>;
 // Calls f(offset, length) for the runs of the innermost axis that elements [begin, begin + n) of the walk are
 // made of; the offset is in elements of an array with these strides.
 template <typename F>
-void for_runs(int axes, const Strides& sizes, const Strides& strides, std::int64_t begin, std::int64_t n, F&& f) {
+void for_runs(int axes, const Strides& sizes, const Strides& strides, std::int64_t begin, std::int64_t n,
+              F&& f) {
   Strides at{};
   std::int64_t rest = begin, offset = 0;
   for (int a = axes - 1; a >= 0; --a) {
@@ -60,7 +61,6 @@ void for_runs(int axes, const Strides& sizes, const Strides& strides, std::int64
 
 class TileProgram {
  public:
-
   explicit TileProgram(const Shape& domain) : shape_(domain) {}
 
   // In order: inputs, then steps; each returns the value's number.
@@ -146,8 +146,8 @@ class TileProgram {
   std::vector<std::int64_t> domain_strides(const Value& value) const;
   void order_and_merge();
   void allocate();
-  void merge_operand(const std::vector<std::int64_t>& strides, const std::vector<std::vector<int>>& groups, Strides& merged,
-                     Kind& kind) const;
+  void merge_operand(const std::vector<std::int64_t>& strides, const std::vector<std::vector<int>>& groups,
+                     Strides& merged, Kind& kind) const;
   void store(const Output& output, const void* from, void* base, std::int64_t begin, std::int64_t n) const;
 
   Shape shape_;

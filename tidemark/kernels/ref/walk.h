@@ -12,7 +12,8 @@ struct Walk {
     const std::vector<std::int64_t> own = strides_of(value.type.shape, value.layout);
     const int shift = d.rank() - value.type.shape.rank();
     for (int a = 0; a < value.type.shape.rank(); ++a) {
-      if (value.type.shape[a] != 1) strides[static_cast<std::size_t>(a + shift)] = own[static_cast<std::size_t>(a)];
+      if (value.type.shape[a] != 1)
+        strides[static_cast<std::size_t>(a + shift)] = own[static_cast<std::size_t>(a)];
     }
   }
   std::int64_t offset(std::int64_t i) const {
