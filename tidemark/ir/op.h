@@ -103,9 +103,11 @@ struct Op {
   // Views: the layout of that output over input 0's storage, where strides can express it. A view has no kernel
   // of its own then.
   std::optional<Layout> (*view)(const KernelSpec&, int output) = nullptr;
-  // Whether a kernel takes input i in the layout it has in the spec. Default: dense row-major only.
-  bool (*accepts)(const KernelSpec&, int input) = nullptr;
-  // Memory order wanted for the arrays of 4 axes (convolutions: channels last); empty: none of its own.
+  // Whether a kernel takes input i in the layout it has in the spec. Default: dense row-major only. Indices
+  // behind the inputs ask for outputs (spec.in.size() + o), in a dense order of their axes.
+  bool (*accepts)(const KernelSpec&, int array) = nullptr;
+  // Memory order wanted for the arrays of 4 axes it accepts so (convolutions: channels last); empty: none of
+  // its own.
   std::vector<int> preferred_order{};
   // Elementwise ops: the tile function for the compute dtype of the inputs (f32, f64, i64, i32, u8, bool), or
   // null.
