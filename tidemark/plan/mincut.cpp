@@ -89,7 +89,8 @@ void MinCut::block() {
     }
     int& a = next_[at(v)];
     const int end = first_[at(v) + 1];
-    while (a < end && !(level_[at(arcs_[at(a)].to)] == level_[at(v)] + 1 && residual(arcs_[at(a)].edge) > 0)) ++a;
+    while (a < end && !(level_[at(arcs_[at(a)].to)] == level_[at(v)] + 1 && residual(arcs_[at(a)].edge) > 0))
+      ++a;
     if (a < end) {
       path_.push_back(a);
       v = arcs_[at(a)].to;

@@ -1,4 +1,5 @@
-// Maximum flow and minimum cut on small sparse networks with integer capacities; what the bounds on time rest on.
+// Maximum flow and minimum cut on small sparse networks with integer capacities; what the bounds on time rest
+// on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,14 +41,15 @@ class TIDEMARK_API MinCut {
   bool layer();
   void block();
   Flow residual(int arc_edge) const {
-    return arc_edge >= 0 ? capacity_[static_cast<std::size_t>(arc_edge)] - flow_[static_cast<std::size_t>(arc_edge)]
-                         : flow_[static_cast<std::size_t>(~arc_edge)];
+    return arc_edge >= 0
+               ? capacity_[static_cast<std::size_t>(arc_edge)] - flow_[static_cast<std::size_t>(arc_edge)]
+               : flow_[static_cast<std::size_t>(~arc_edge)];
   }
 
   int nodes_;
   std::vector<int> from_, to_;
   std::vector<Flow> capacity_, flow_;
-  std::vector<Arc> arcs_;      // by node, arcs_[first_[v]] .. arcs_[first_[v + 1]]
+  std::vector<Arc> arcs_;  // by node, arcs_[first_[v]] .. arcs_[first_[v + 1]]
   std::vector<int> first_, level_, next_, queue_, path_;
   bool indexed_ = false, too_much_ = false;
   Flow value_ = 0;
