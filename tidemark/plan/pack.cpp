@@ -64,7 +64,7 @@ class Driver {
     const Orders orders(items_);
     const Units step = std::max<Units>(1, items_.lower_bound / 1024);
     for (std::int64_t round = 0; !done() && round < 40; ++round) {
-      const std::int64_t nodes = std::int64_t{300} << round;
+      const std::int64_t nodes = std::int64_t{1000} << round;
       const std::int64_t tries = Orders::kNamed * (round + 1);
       Units low = bound_ - 1;
       Units height = bound_;
