@@ -13,7 +13,8 @@ namespace {
 constexpr Units kNever = std::numeric_limits<Units>::max() / 4;
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t z = (a + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9 ^ (b + 0x94D049BB133111EB) * 0x9E3779B97F4A7C15;
+  std::uint64_t z =
+      (a + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9 ^ (b + 0x94D049BB133111EB) * 0x9E3779B97F4A7C15;
   z ^= z >> 29;
   z *= 0x94D049BB133111EB;
   return z ^ (z >> 32);
@@ -49,7 +50,8 @@ class Exact::Search {
   void undo_to(std::size_t mark);
   std::uint64_t key(std::size_t first, std::size_t last) const;
 
-  // The set, over maximal cliques only: a section whose items all live in a neighbour says nothing of its own.
+  // The set, over maximal cliques only: a section whose items all live in a neighbour says nothing of its
+  // own.
   std::int32_t n_ = 0, sections_ = 0;
   std::vector<std::int32_t> begin_, end_;
   std::vector<Units> height_;
@@ -64,20 +66,22 @@ class Exact::Search {
   bool stopped_ = false;
   std::vector<char> placed_, skipped_;
   std::vector<Units> offset_, floor_, low_;
-  std::vector<Units> left_;               // per section: bytes of items not placed
-  std::vector<std::int32_t> watched_;      // per section: an item whose low_ leaves room for all that is left
-  std::vector<std::int32_t> crossing_;    // per boundary before section s: items not placed that live on both sides
+  std::vector<Units> left_;            // per section: bytes of items not placed
+  std::vector<std::int32_t> watched_;  // per section: an item whose low_ leaves room for all that is left
+  std::vector<std::int32_t>
+      crossing_;  // per boundary before section s: items not placed that live on both sides
   std::vector<std::int64_t> stamp_;
   std::int64_t now_ = 0;
   std::vector<Undo> trail_;
-  std::vector<std::int32_t> stack_;       // the item lists of the nodes on the path
+  std::vector<std::int32_t> stack_;  // the item lists of the nodes on the path
   std::vector<std::uint64_t> failed_;
 };
 
 Exact::Search::Search(const Items& items) {
   n_ = static_cast<std::int32_t>(items.items.size());
   const auto sections = static_cast<std::size_t>(items.sections());
-  // Section s is maximal where something begins in it (or since the last maximal one) and something falls at its end.
+  // Section s is maximal where something begins in it (or since the last maximal one) and something falls at
+  // its end.
   std::vector<char> begins(sections + 1, 0), falls(sections + 1, 0);
   for (const Part& p : items.parts) falls[static_cast<std::size_t>(p.end)] = 1;
   for (const Item& i : items.items) begins[static_cast<std::size_t>(i.begin)] = 1;
@@ -103,7 +107,8 @@ Exact::Search::Search(const Items& items) {
     end_[i] = index[static_cast<std::size_t>(item.end)];
     height_[i] = item.height;
     for (const Part& p : items.parts_of(item))
-      for (std::int32_t s = index[static_cast<std::size_t>(p.begin)]; s < index[static_cast<std::size_t>(p.end)]; ++s) {
+      for (std::int32_t s = index[static_cast<std::size_t>(p.begin)];
+           s < index[static_cast<std::size_t>(p.end)]; ++s) {
         in_section_[static_cast<std::size_t>(s)].push_back(i);
         profile_[i].push_back(p.height);
       }
@@ -121,7 +126,8 @@ Exact::Search::Search(const Items& items) {
   failed_.resize(std::size_t{1} << 18);
 }
 
-Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets) {
+Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                          std::vector<Units>& offsets) {
   capacity_ = height;
   rank_ = rank;
   budget_ = &budget;
@@ -252,8 +258,8 @@ bool Exact::Search::place(std::int32_t i) {
   return check_sections(begin, end);
 }
 
-// Passes i over: another item must push it up from where it is. Else it could slide down there, and the packing
-// stands elsewhere in the tree.
+// Passes i over: another item must push it up from where it is. Else it could slide down there, and the
+// packing stands elsewhere in the tree.
 bool Exact::Search::skip(std::int32_t i) {
   const Units level = floor_[i];
   ++now_;
@@ -270,12 +276,13 @@ bool Exact::Search::skip(std::int32_t i) {
 
 bool Exact::Search::check_sections(std::int32_t begin, std::int32_t end) {
   for (std::int32_t s = begin; s < end; ++s)
-    if (stamp_[watched_[s]] == now_ && low_[watched_[s]] > capacity_ - left_[s] && !check_section(s)) return false;
+    if (stamp_[watched_[s]] == now_ && low_[watched_[s]] > capacity_ - left_[s] && !check_section(s))
+      return false;
   return true;
 }
 
-// Something must lie on the floor of s: an item whose low_ leaves room for all that is left there. One such is
-// watched, so that a section costs nothing while it stays.
+// Something must lie on the floor of s: an item whose low_ leaves room for all that is left there. One such
+// is watched, so that a section costs nothing while it stays.
 bool Exact::Search::check_section(std::int32_t s) {
   if (left_[s] == 0) return true;
   const Units most = capacity_ - left_[s];
@@ -311,14 +318,16 @@ std::uint64_t Exact::Search::key(std::size_t first, std::size_t last) const {
   std::uint64_t sum = 1;
   for (std::size_t k = first; k < last; ++k) {
     const std::int32_t i = stack_[k];
-    sum += mix(static_cast<std::uint64_t>(i), skipped_[i] ? ~std::uint64_t{0} : static_cast<std::uint64_t>(floor_[i]));
+    sum += mix(static_cast<std::uint64_t>(i),
+               skipped_[i] ? ~std::uint64_t{0} : static_cast<std::uint64_t>(floor_[i]));
   }
   return sum;
 }
 
 Exact::Exact(const Items& items) : search_(std::make_unique<Search>(items)) {}
 Exact::~Exact() = default;
-Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets) {
+Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                     std::vector<Units>& offsets) {
   return search_->run(height, rank, budget, offsets);
 }
 
