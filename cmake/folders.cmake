@@ -93,8 +93,17 @@ function(tidemark_tests)
     endif()
     target_link_libraries(test_${f} PRIVATE GTest::gtest GTest::gtest_main GTest::gmock)
     target_compile_definitions(test_${f} PRIVATE TIDEMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TIDEMARK_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    gtest_discover_tests(test_${f} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+    # Suites whose name begins with Slow belong to ./test --slow.
+    gtest_discover_tests(test_${f} TEST_FILTER "-Slow*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+    gtest_discover_tests(test_${f} TEST_FILTER "Slow*" TEST_LIST test_${f}_slow DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 7200 LABELS slow)
   endforeach()
+endfunction()
+
+# What needs more than a test binary: an installed copy and a stranger's project.
+function(tidemark_install_test)
+  if(NOT TIDEMARK_SANITIZE)
+    add_test(NAME Install.FindPackageConsumer COMMAND "${CMAKE_SOURCE_DIR}/tests/install/run.sh" "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+  endif()
 endfunction()
 
 # bench/<name>.cpp becomes bench_<name>; bench/<name>/*.cpp too.

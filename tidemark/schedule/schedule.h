@@ -1,6 +1,7 @@
 // Checkpoint schedules: which states of a loop to keep and which steps to run again, so that the loop can be
 // reversed in few slots. A Schedule is a stream of actions; the drivers of scan and of the tape carry them
-// out, replay (replay.h) counts them. SPDX-License-Identifier: Apache-2.0
+// out, replay (replay.h) counts them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

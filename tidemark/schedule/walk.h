@@ -1,5 +1,6 @@
 // The machine behind the offline schedules: reverses [0, steps) by splitting segments, asking a policy what
-// to do with each. Memory is one frame for each thing stored. SPDX-License-Identifier: Apache-2.0
+// to do with each. Memory is one frame for each thing stored.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>
