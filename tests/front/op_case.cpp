@@ -84,9 +84,15 @@ OpCase::OpCase(const Op& op, const Sample& sample, std::uint64_t seed)
 }
 
 bool OpCase::differentiable() const {
-  bool any = false;
-  for (const Tensor& t : in_) any = any || t.dtype() == DType::f64;
-  return any && op_.vjp != nullptr && !op_.facts.zero_derivative;
+  if (op_.vjp == nullptr || op_.facts.zero_derivative) return false;
+  // Differences need double precision on both sides.
+  bool in = false, out = false;
+  for (const Tensor& t : in_) in = in || t.dtype() == DType::f64;
+  for (const Value& v : spec(1).out) {
+    if (is_float(v.type.dtype) && v.type.dtype != DType::f64) return false;
+    out = out || v.type.dtype == DType::f64;
+  }
+  return in && out;
 }
 
 KernelSpec OpCase::spec(int threads) const {
