@@ -4,7 +4,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/budget.h"
-#include "tidemark/plan/planners.h"
+#include "tidemark/plan/finish.h"
 
 using namespace tidemark;
 
@@ -29,12 +29,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const plan::Problem again = plan::read_problem(text);
   expect(plan::hash(again) == plan::hash(problem));
   expect(plan::write_problem(again) == text);
-  // The plan that keeps everything exists, unless a tier is too small for what must end there; run_planner checks it.
+  // The plan that keeps everything exists, unless a tier is too small for what must end there; finish checks it.
   bool ends = false;
   for (const plan::Buffer& b : problem.buffers) ends = ends || b.end >= 0;
-  if (ends || problem.tasks.size() > 64) return 0;
-  const plan::Plan plan = plan::run_planner(*plan::find_planner("store_all"), problem,
-                                            {.offsets = problem.buffers.size() <= 64, .time_limit = 0.001});
+  if (ends || problem.tasks.size() > 64 || problem.buffers.size() > 64) return 0;
+  std::vector<plan::Step> runs;
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    if (!problem.tasks[t].optional) runs.push_back({plan::Step::Kind::run, static_cast<plan::TaskId>(t), -1, {}});
+  }
+  const plan::Plan plan = plan::finish(problem, runs, {.time_limit = 0.001});
   expect(plan.live_peak <= plan::store_all_live_peak(problem));
   return 0;
 }
