@@ -299,7 +299,7 @@ std::string OpCase::narrow_dtypes_agree() const {
 std::string OpCase::view_agrees_with_copy() const {
   if (op_.view == nullptr) return "";
   const KernelSpec s = spec(1);
-  const auto layout = op_.view(s);
+  const auto layout = op_.view(s, 0);
   if (!layout) return "";
   const Tensor copy = call(in_)[0];
   const std::vector<std::int64_t> strides = strides_of(copy.shape(), *layout);

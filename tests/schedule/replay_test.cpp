@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tidemark/schedule/replay.h"
+#include "tidemark/schedule/schedules.h"
 
 namespace tidemark::schedule {
 namespace {

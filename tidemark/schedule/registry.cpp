@@ -6,6 +6,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/schedule/need.h"
+#include "tidemark/schedule/schedules.h"
 
 namespace tidemark::schedule {
 namespace {
@@ -27,8 +28,37 @@ constexpr Named kSchedules[] = {
      [](const Spec& s) { return sqrt(s.steps); }, false},
     {"binary", "bisection with about log2(steps) slots", "", [](const Spec& s) { return binary(s.steps); },
      false},
-    {"revolve", "fewest forward steps, then fewest writes (Griewank & Walther 2000)", "slots",
-     [](const Spec& s) { return revolve(s.steps, s.slots); }, true},
+    {"revolve", "fewest forward steps, then fewest writes (Griewank & Walther 2000)", "slots, costs",
+     [](const Spec& s) {
+       return revolve(s.steps, s.slots, {s.write, s.read});
+     },
+     true},
+    {"mixed", "fewest forward steps where a slot holds a state or a step's adjoint data (Maddison 2024)",
+     "slots", [](const Spec& s) { return mixed(s.steps, s.slots); }, true},
+    {"multistage", "revolve with the busiest slots in RAM, the others on disk (Stumm & Walther 2009)",
+     "slots, disk_slots, costs",
+     [](const Spec& s) {
+       return multistage(s.steps, s.slots, s.disk_slots, {s.write, s.read}, {s.disk_write, s.disk_read});
+     },
+     true},
+    {"disk_revolve", "least time with RAM slots and an unlimited disk (Aupy et al. 2016)", "slots, costs",
+     [](const Spec& s) {
+       return disk_revolve(s.steps, s.slots, {s.write, s.read}, {s.disk_write, s.disk_read});
+     },
+     false},
+    {"h_revolve", "least time with RAM slots and disk slots (Herrmann & Pallez 2020)",
+     "slots, disk_slots, costs",
+     [](const Spec& s) {
+       return h_revolve(s.steps, s.slots, s.disk_slots, {s.write, s.read}, {s.disk_write, s.disk_read});
+     },
+     true},
+    {"online", "length known only at the end (Stumm & Walther 2010, then Wang, Moin & Iaccarino 2009)",
+     "slots",
+     [](const Spec& s) {
+       need_steps("online", s.steps);
+       return online(s.slots);
+     },
+     true},
 };
 
 }  // namespace

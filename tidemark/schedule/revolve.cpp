@@ -4,6 +4,7 @@
 
 #include "tidemark/schedule/binomial.h"
 #include "tidemark/schedule/need.h"
+#include "tidemark/schedule/schedules.h"
 
 namespace tidemark::schedule {
 namespace {

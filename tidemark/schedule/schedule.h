@@ -56,16 +56,4 @@ class TIDEMARK_API Schedule {
 
 using SchedulePtr = std::unique_ptr<Schedule>;
 
-// One advance that tapes all steps, one reverse.
-TIDEMARK_API SchedulePtr store_all(std::int64_t steps);
-// Keeps every period-th state; segments are run again and taped whole, the last one first.
-TIDEMARK_API SchedulePtr periodic(std::int64_t steps, std::int64_t period);
-// periodic with the period that makes slots and taped steps equal: ceil(sqrt(steps)).
-TIDEMARK_API SchedulePtr sqrt(std::int64_t steps);
-// Bisection: about log2(steps) slots and log2(steps) / 2 re-runs a step.
-TIDEMARK_API SchedulePtr binary(std::int64_t steps);
-// The fewest forward steps that `slots` states allow (the initial state takes one), then the fewest writes.
-// Griewank & Walther 2000 (Algorithm 799). Constant memory.
-TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots);
-
 }  // namespace tidemark::schedule

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tidemark/schedule/need.h"
+#include "tidemark/schedule/schedules.h"
 #include "tidemark/schedule/walk.h"
 
 namespace tidemark::schedule {
