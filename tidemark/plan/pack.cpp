@@ -41,10 +41,10 @@ class Driver {
     bound_ = items_.lower_bound;
     AddressTree tree(items_.sections());
     for (const Rule rule :
-         {Rule::size_start, Rule::size_duration, Rule::size_end, Rule::area, Rule::duration, Rule::start}) {
+         {Rule::size_start, Rule::busiest_duration, Rule::duration, Rule::busiest_size, Rule::area, Rule::start}) {
       const std::vector<std::int32_t> order = order_by(items_, rule);
       for (const Fit kind : {Fit::best, Fit::first}) {
-        keep(fit(items_, order, kind, tree));
+        keep(fit(items_, order, kind, tree).layout);
         if (best_.height <= target_ || cpu_seconds() > stop_) return;
       }
     }

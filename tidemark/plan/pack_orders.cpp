@@ -26,8 +26,7 @@ Orders::Orders(const Items& items) : features_(items.items.size()) {
     const auto begin = static_cast<std::size_t>(item.begin), end = static_cast<std::size_t>(item.end);
     const double time = static_cast<double>(items.moments[end]) - static_cast<double>(items.moments[begin]);
     const double h = static_cast<double>(item.height), length = static_cast<double>(end - begin);
-    const Units most = *std::max_element(items.live.begin() + item.begin, items.live.begin() + item.end);
-    features_[i] = {static_cast<double>(most),     time, time * h, length, length * h,
+    features_[i] = {static_cast<double>(item.most),     time, time * h, length, length * h,
                     begun[end] - ended[begin + 1], h};
   }
 }
