@@ -53,31 +53,37 @@ class Search {
     if (o_.budget >= 0 && v_.tasks() > 0) {
       live_ = profile(v_);
       scan();
-      if (result_.moment >= 0) {
-        CutModel model(v_, result_.moment);
-        BranchOptions options{
-            .budget = o_.budget, .enough = o_.known_seconds, .leaves = o_.branch ? o_.leaves : 1};
-        const std::int64_t before = result_.cuts;
-        options.go_on = [&] {
-          result_.cuts = before + model.cuts_made();
-          return more_time();
-        };
-        certificate_ = branch(v_, model, options);
-        const Evaluation check(v_, certificate_.moments, certificate_.unit_exponent, o_.budget);
-        double least = std::numeric_limits<double>::infinity();
-        for (const auto& leaf : certificate_.leaves) least = std::min(least, check.seconds(leaf));
-        result_.seconds = std::max(v_.floor_seconds, least);
-        result_.leaves = static_cast<int>(certificate_.leaves.size());
-        result_.cuts = before + model.cuts_made();
-      }
+      if (result_.moment >= 0 && !result_.infeasible) branch_at_best();
     }
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
-    if (o_.certificate) result_.proof.json = to_json(certificate_);
+    if (result_.infeasible) result_.seconds = v_.floor_seconds;
+    if (o_.peak) result_.peak = peak_bound(v_);
+    result_.infeasible = result_.infeasible || (o_.budget >= 0 && result_.peak.bytes > o_.budget);
+    if (o_.certificate) result_.proof.json = proof_json(&certificate_, o_.peak ? &result_.peak : nullptr);
     order_choices();
     return std::move(result_);
   }
 
  private:
+  void branch_at_best() {
+    CutModel model(v_, result_.moment);
+    BranchOptions options{
+        .budget = o_.budget, .enough = o_.known_seconds, .leaves = o_.branch ? o_.leaves : 1};
+    const std::int64_t before = result_.cuts;
+    options.go_on = [&] {
+      result_.cuts = before + model.cuts_made();
+      return more_time();
+    };
+    certificate_ = branch(v_, model, options);
+    const Evaluation check(v_, certificate_.moments, certificate_.unit_exponent, o_.budget);
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& leaf : certificate_.leaves) least = std::min(least, check.seconds(leaf));
+    result_.leaves = static_cast<int>(certificate_.leaves.size());
+    result_.cuts = before + model.cuts_made();
+    result_.infeasible = least == std::numeric_limits<double>::infinity();
+    if (!result_.infeasible) result_.seconds = std::max(v_.floor_seconds, least);
+  }
+
   bool more_time() const { return result_.cuts < o_.effort && !limit_.time_is_up(); }
 
   struct Try {
@@ -94,7 +100,11 @@ class Search {
     const Cut c = model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less);
     entry.seconds = c.seconds;
     result_.cuts += model.cuts_made();
-    if (c.seconds <= result_.seconds) return;
+    if (c.seconds == std::numeric_limits<double>::infinity()) {
+      result_.infeasible = true;
+      result_.moment = t;
+    }
+    if (result_.infeasible || c.seconds <= result_.seconds) return;
     result_.seconds = c.seconds;
     result_.moment = t;
     result_.price = c.price;

@@ -51,8 +51,7 @@ class Tree {
   void solve(int node) {
     enter(node);
     Cut more, less;
-    const double lowest = node == 0 ? 0 : nodes_[at(nodes_[at(node)].parent)].seconds;
-    const Cut best = m_.best(o_.budget, std::max(o_.enough, lowest * 2), &more, &less);
+    const Cut best = m_.best(o_.budget, o_.enough, &more, &less);
     Node& n = nodes_[at(node)];
     n.seconds = best.seconds;
     n.price = best.price;
@@ -104,8 +103,14 @@ class Tree {
         continue;
       }
       enter(node);
-      m_.cut(nodes_[at(node)].price, o_.budget);
-      Certificate::Leaf leaf = m_.leaf(nodes_[at(node)].price);
+      Certificate::Leaf leaf;
+      if (nodes_[at(node)].seconds == std::numeric_limits<double>::infinity()) {
+        m_.least_stored(&leaf);
+        leaf.impossible = true;
+      } else {
+        m_.cut(nodes_[at(node)].price, o_.budget);
+        leaf = m_.leaf(nodes_[at(node)].price);
+      }
       leaf.decisions.clear();
       for (int p : path(node)) leaf.decisions.push_back({1, nodes_[at(p)].value, nodes_[at(p)].stored});
       leave(node);

@@ -46,6 +46,8 @@ struct Certificate {
   // One leaf of the branching, from "not stored" to "stored" in the order of the list.
   struct Leaf {
     std::vector<Decision> decisions;
+    bool impossible =
+        false;  // no plan has these decisions: the multipliers are bytes, the price 1, runs cost nothing
     std::vector<double> prices;  // seconds a byte at each moment
     std::vector<Need> need;
     std::vector<Keep> keep;
@@ -88,7 +90,5 @@ class TIDEMARK_API Evaluation {
   std::vector<Units> cost_, usual_floor_;
   bool chain_ = true;
 };
-
-TIDEMARK_API std::string to_json(const Certificate& certificate);
 
 }  // namespace tidemark::plan

@@ -1,7 +1,7 @@
-// The driver of pack: greedy answers first, then better ones for as long as there is time and something to gain.
-// What is tried, and in which order, does not depend on the capacity, which only says when to stop: so whatever fits
-// one capacity is also found, and no later, under every larger one.
-// SPDX-License-Identifier: Apache-2.0
+// The driver of pack: greedy answers first, then better ones for as long as there is time and something to
+// gain. What is tried, and in which order, does not depend on the capacity, which only says when to stop: so
+// whatever fits one capacity is also found, and no later, under every larger one. SPDX-License-Identifier:
+// Apache-2.0
 #include "tidemark/plan/pack.h"
 
 #include <algorithm>
@@ -28,7 +28,9 @@ class Driver {
   }
 
  private:
-  bool done() const { return best_.height <= target_ || best_.height <= bound_ || spent() || cpu_seconds() > stop_; }
+  bool done() const {
+    return best_.height <= target_ || best_.height <= bound_ || spent() || cpu_seconds() > stop_;
+  }
   bool spent() const { return effort_ >= 0 && nodes_ >= effort_; }
 
   void keep(Layout layout) {
@@ -38,10 +40,11 @@ class Driver {
   void greedy() {
     bound_ = items_.lower_bound;
     AddressTree tree(items_.sections());
-    for (const Rule rule : {Rule::size_start, Rule::size_duration, Rule::size_end, Rule::area, Rule::duration, Rule::start}) {
+    for (const Rule rule :
+         {Rule::size_start, Rule::busiest_duration, Rule::duration, Rule::busiest_size, Rule::area, Rule::start}) {
       const std::vector<std::int32_t> order = order_by(items_, rule);
       for (const Fit kind : {Fit::best, Fit::first}) {
-        keep(fit(items_, order, kind, tree));
+        keep(fit(items_, order, kind, tree).layout);
         if (best_.height <= target_ || cpu_seconds() > stop_) return;
       }
     }
@@ -54,7 +57,8 @@ class Driver {
     std::vector<std::int32_t> begins(static_cast<std::size_t>(items_.sections()), 0);
     for (const Item& i : items_.items) ++begins[static_cast<std::size_t>(i.begin)];
     for (const Item& i : items_.items)
-      for (std::int32_t s = i.begin; s < i.end && pairs < kMostPairs; ++s) pairs += begins[static_cast<std::size_t>(s)];
+      for (std::int32_t s = i.begin; s < i.end && pairs < kMostPairs; ++s)
+        pairs += begins[static_cast<std::size_t>(s)];
     return items_.items.size() <= 3000 && pairs < kMostPairs;
   }
 
@@ -64,7 +68,7 @@ class Driver {
     const Orders orders(items_);
     const Units step = std::max<Units>(1, items_.lower_bound / 1024);
     for (std::int64_t round = 0; !done() && round < 40; ++round) {
-      const std::int64_t nodes = std::int64_t{300} << round;
+      const std::int64_t nodes = std::int64_t{1000} << round;
       const std::int64_t tries = Orders::kNamed * (round + 1);
       Units low = bound_ - 1;
       Units height = bound_;
@@ -78,7 +82,8 @@ class Driver {
     }
   }
 
-  bool attempt(Exact& search, const Orders& orders, Units height, std::int64_t nodes, std::int64_t tries, std::int64_t round) {
+  bool attempt(Exact& search, const Orders& orders, Units height, std::int64_t nodes, std::int64_t tries,
+               std::int64_t round) {
     for (std::int64_t k = 0; k < tries && !done(); ++k) {
       Budget budget{nodes, stop_};
       if (effort_ >= 0) budget.nodes = std::min(budget.nodes, effort_ - nodes_);
@@ -119,7 +124,8 @@ Packing pack(std::span<const Interval> intervals, const PackOptions& options) {
   Packing out;
   out.offsets.assign(intervals.size(), 0);
   for (std::size_t i = 0; i < intervals.size(); ++i)
-    if (items.item_of[i] >= 0) out.offsets[i] = best.offsets[static_cast<std::size_t>(items.item_of[i])] * options.align;
+    if (items.item_of[i] >= 0)
+      out.offsets[i] = best.offsets[static_cast<std::size_t>(items.item_of[i])] * options.align;
   out.bytes = best.height * options.align;
   out.lower_bound = items.lower_bound * options.align;
   return out;
