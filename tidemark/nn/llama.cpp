@@ -42,12 +42,12 @@ struct Rotation {
 // first training are slowed by 32, those below a quarter of it kept, those between blended.
 Rotation rotation(const Tensor& beside, std::int64_t tokens, std::int64_t head) {
   constexpr double kBase = 500000, kFactor = 32, kLow = 1, kHigh = 4, kFirst = 8192;
-  const Tensor exponent = iota_beside(beside, head / 2, DType::f32) * (2 / static_cast<double>(head));
+  const Tensor exponent = iota_beside(beside, head / 2, beside.dtype()) * (2 / static_cast<double>(head));
   const Tensor plain = exp(exponent * -std::log(kBase));
   const Tensor turns = plain * (kFirst / (2 * std::numbers::pi));  // in the first context
   const Tensor blend = clamp((turns - kLow) / (kHigh - kLow), 0, 1);
   const Tensor frequency = plain * (blend + (1 - blend) / kFactor);
-  const Tensor position = reshape(iota_beside(beside, tokens, DType::f32), {tokens, 1, 1});
+  const Tensor position = reshape(iota_beside(beside, tokens, beside.dtype()), {tokens, 1, 1});
   const Tensor angle = position * frequency;
   return {cos(angle), sin(angle)};
 }
