@@ -20,8 +20,9 @@ struct BoundOptions {
   // A plan that is known: a bound that reaches it is not raised further.
   double known_seconds = std::numeric_limits<double>::infinity();
   bool branch = true;
-  int leaves = 64;   // of the branching, at most
-  bool peak = true;  // with a bound on the peak
+  bool stages = true;  // several moments at once
+  int leaves = 64;     // of the branching, at most
+  bool peak = true;    // with a bound on the peak
   bool certificate = true;
 };
 
@@ -38,8 +39,9 @@ struct BoundResult {
   std::vector<Choice> choices;
   std::int64_t cuts = 0;
   int leaves = 1;
-  PeakBound peak;  // of every plan, whatever the budget
-  Proof proof;     // of both
+  std::vector<TaskId> moments;  // of the proof
+  PeakBound peak;               // of every plan, whatever the budget
+  Proof proof;                  // of both
 };
 
 TIDEMARK_API BoundResult bound(const Problem& problem, const BoundOptions& options);
