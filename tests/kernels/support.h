@@ -1,5 +1,6 @@
 // Running one kernel on random arrays of any layout, for the tests that compare a fast kernel with the plain
-// one. SPDX-License-Identifier: Apache-2.0
+// one.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtest/gtest.h>

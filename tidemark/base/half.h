@@ -1,5 +1,6 @@
 // bf16 and f16 as storage types: conversions to and from float, round to nearest even. Arithmetic is always
-// f32. SPDX-License-Identifier: Apache-2.0
+// f32.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <bit>

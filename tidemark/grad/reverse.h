@@ -1,6 +1,6 @@
 // Derivatives as graphs. reverse and forward are source transformations: the result is a Graph like any
-// other, so it can be printed, optimised, planned, emitted and differentiated again. SPDX-License-Identifier:
-// Apache-2.0
+// other, so it can be printed, optimised, planned, emitted and differentiated again.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <span>

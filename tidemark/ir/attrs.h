@@ -1,5 +1,6 @@
 // Attributes of a node: a few named constants (axes, strides, a rate), kept sorted so that equal ones compare
-// equal. SPDX-License-Identifier: Apache-2.0
+// equal.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

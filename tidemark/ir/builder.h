@@ -1,5 +1,6 @@
 // Builder: the Recorder that writes a Graph. Traces use it, and so do the transforms: a rule's tensor code,
-// recorded into a Builder, becomes nodes. SPDX-License-Identifier: Apache-2.0
+// recorded into a Builder, becomes nodes.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <unordered_map>

@@ -1,5 +1,6 @@
 // A Graph is plain data: values in single assignment, nodes in a valid order. trace makes one, passes and
-// reverse turn one into another, pose and lower read it. SPDX-License-Identifier: Apache-2.0
+// reverse turn one into another, pose and lower read it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -19,12 +19,12 @@ const Tensor::Impl& Tensor::impl() const {
 const void* Tensor::raw(DType wanted) const {
   if (wanted != dtype())
     fail(Error::Kind::usage, "[data] asked for {} vs a tensor of {}", name_of(wanted), to_string(type()));
-  if (!storage()) {
-    fail(Error::Kind::usage,
-         "[data] the value of {} is not known while tracing; return it, or use where() to choose by value",
+  const std::shared_ptr<Storage> known = storage() ? storage() : recorder()->contents(*this);
+  if (!known) {
+    fail(Error::Kind::usage, "[data] the value of {} is not known while tracing; return it, or use where() to choose by value",
          to_string(type()));
   }
-  return storage()->data();
+  return known->data();
 }
 
 namespace {
@@ -36,6 +36,8 @@ thread_local std::string scope_path;
 }  // namespace
 
 Recorder::Recorder() : serial_(next_serial()) {}
+
+std::shared_ptr<Storage> Recorder::contents(const Tensor& tensor) const { return tensor.storage(); }
 
 Recorder& newest_recorder(std::span<const Tensor> in) {
   Recorder* newest = nullptr;

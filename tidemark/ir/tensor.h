@@ -1,6 +1,7 @@
 // Tensor: a handle with value semantics on a value that some Recorder knows: one of a graph being built, or
 // an array computed at once. Operations are free functions (ops/); each goes through apply() to the newest
-// recorder involved. SPDX-License-Identifier: Apache-2.0
+// recorder involved.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -35,7 +36,7 @@ class TIDEMARK_API Tensor {
   std::int64_t size(int axis) const { return shape()[axis]; }
   std::int64_t numel() const { return shape().numel(); }
 
-  // The array, where it is known: outside a trace. Row-major. Throws Error(usage) inside one.
+  // The array, where it is known: everywhere but in a trace. Row-major. Throws Error(usage) in one.
   template <typename T>
   std::span<const T> data() const {
     return {static_cast<const T*>(raw(dtype_of<T>())), static_cast<std::size_t>(numel())};
@@ -48,6 +49,8 @@ class TIDEMARK_API Tensor {
   }
   bool concrete() const { return defined() && impl().storage != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
+  // Nobody else holds this array: its storage may be given a new version.
+  bool unique() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
 
   const std::shared_ptr<Recorder>& recorder() const { return impl().recorder; }
   ValueId id() const { return impl().id; }
@@ -82,6 +85,8 @@ class TIDEMARK_API Recorder : public std::enable_shared_from_this<Recorder> {
   virtual void set_name(const Tensor& tensor, const std::string& name) = 0;
   // A tensor of an older recorder, as a value of this one.
   virtual Tensor lift(const Tensor& tensor) = 0;
+  // The array behind one of this recorder's tensors, where it is known (eager grad records and computes at once).
+  virtual std::shared_ptr<Storage> contents(const Tensor& tensor) const;
   std::uint64_t serial() const { return serial_; }
 
  protected:

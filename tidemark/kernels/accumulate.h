@@ -1,5 +1,6 @@
 // The type that sums of a dtype are kept in by plain kernels: wider than the storage, so that the reference
-// is the more exact of the two. SPDX-License-Identifier: Apache-2.0
+// is the more exact of the two.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <type_traits>

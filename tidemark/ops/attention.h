@@ -1,6 +1,6 @@
 // Scaled dot-product attention that never holds the T x T scores: tiles with a running maximum (Milakov &
-// Gimelshein 2018; Rabe & Staats 2021; Dao et al. 2022), forward and backward. SPDX-License-Identifier:
-// Apache-2.0
+// Gimelshein 2018; Rabe & Staats 2021; Dao et al. 2022), forward and backward.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ops/operand.h"

@@ -1,5 +1,6 @@
 // Convolutions and pooling over (N, C, H, W). Shapes are NCHW; the layout pass chooses how they lie in
-// memory. SPDX-License-Identifier: Apache-2.0
+// memory.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // Reading and writing by index. Indices are i32 or i64; out of range is an error when the values are known,
-// else when the kernel meets one. SPDX-License-Identifier: Apache-2.0
+// else when the kernel meets one.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ops/operand.h"

@@ -1,4 +1,5 @@
-// Matrix products and einsum. SPDX-License-Identifier: Apache-2.0
+// Matrix products and einsum.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/matmul.h"
 
 #include <algorithm>

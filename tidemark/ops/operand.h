@@ -1,5 +1,6 @@
 // An argument of a binary operation: a tensor, or a number that takes the other argument's dtype. Made by
-// implicit conversion at the call, so that `a + b` knows the user's line. SPDX-License-Identifier: Apache-2.0
+// implicit conversion at the call, so that `a + b` knows the user's line.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <concepts>

@@ -1,5 +1,6 @@
 // Random arrays from a counter-based generator (Philox): the key is a value, so running the op again gives
-// the same bits. Each op of a trace draws from a stream of its own. SPDX-License-Identifier: Apache-2.0
+// the same bits. Each op of a trace draws from a stream of its own.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ops/operand.h"

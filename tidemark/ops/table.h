@@ -18,17 +18,21 @@ using OpList = std::span<const Op* const>;
 OpList elementwise_ops();
 OpList fused_ops();
 OpList reduce_ops();
+OpList full_ops();
 OpList view_ops();
+OpList move_ops();
 OpList gather_ops();
 OpList matmul_ops();
 OpList conv_ops();
 OpList pool_ops();
 OpList norm_ops();
+OpList batch_norm_ops();
 OpList softmax_ops();
 OpList attention_ops();
 OpList random_ops();
 OpList linalg_ops();
 OpList fft_ops();
 OpList sort_ops();
+OpList assign_ops();
 
 }  // namespace tidemark

@@ -1,9 +1,11 @@
-// Offsets: buffers with lifetimes into one arena. Input: half-open intervals and sizes; output: an offset for each,
-// so that what is live together never overlaps. Anytime, deterministic, monotone in capacity.
+// Offsets: buffers with lifetimes into one arena. Input: half-open intervals and sizes; output: an offset for
+// each, so that what is live together never overlaps. Anytime, deterministic, monotone in capacity.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tidemark/base/api.h"
@@ -13,14 +15,19 @@ namespace tidemark::plan {
 
 struct Interval {
   std::int64_t begin = 0, end = 0;  // live in [begin, end)
-  Bytes bytes = 0;
+  Bytes bytes = 0;                  // counts rounded up to the alignment
+  // Takes over the storage of that interval (in place): the same offset. Then that one is followed by no
+  // other, is not smaller, and its begin < our begin <= its end <= our end; while both are live its bytes
+  // count.
+  std::int32_t follows = -1;
 };
 
 struct PackOptions {
   Bytes align = 1;
-  Bytes capacity = -1;       // stop at the first packing that fits it; -1: make it as small as possible
-  double time_limit = 1.0;   // process CPU seconds
-  std::int64_t effort = -1;  // search nodes; the result depends on it alone when the time limit is not reached
+  Bytes capacity = -1;      // stop at the first packing that fits it; -1: make it as small as possible
+  double time_limit = 1.0;  // process CPU seconds
+  std::int64_t effort =
+      -1;  // search nodes; the result depends on it alone when the time limit is not reached
 };
 
 struct Packing {
@@ -29,8 +36,11 @@ struct Packing {
   Bytes lower_bound = 0;       // most bytes live at one moment
 };
 
+// Throws Error(usage) for sizes, lifetimes or relations that make no sense, and for sizes that add up to 2^62
+// or more.
 TIDEMARK_API Packing pack(std::span<const Interval> intervals, const PackOptions& options = {});
 // "" or the first pair that overlaps. Shares no code with pack.
-TIDEMARK_API std::string check_packing(std::span<const Interval> intervals, const Packing& packing, Bytes align = 1);
+TIDEMARK_API std::string check_packing(std::span<const Interval> intervals, const Packing& packing,
+                                       Bytes align = 1);
 
 }  // namespace tidemark::plan

@@ -1,6 +1,7 @@
 // Fast 2-d convolutions, channels last or first: oneDNN where it is at full speed, matrix products for
 // kernels of one pixel, vectors over channels for depthwise ones, and our packed product for the rest. Null:
-// "not for this". SPDX-License-Identifier: Apache-2.0
+// "not for this".
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/kernels/conv_shape.h"

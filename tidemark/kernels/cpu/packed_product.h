@@ -1,7 +1,8 @@
 // A product c = a b whose operands are packed panel by panel by functions of the caller's: a matrix product
 // packs rows and columns, a convolution packs patches, and no patch matrix ever exists (Goto & van de Geijn
 // 2008). Blocks of k come in order and tasks own their part of c, so the bits do not depend on the thread
-// count. SPDX-License-Identifier: Apache-2.0
+// count.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

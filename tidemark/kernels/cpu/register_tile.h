@@ -1,5 +1,6 @@
 // The register tile under the products and attention of kernels/cpu: c (kTileRows x kTileColumns) from a
-// panel of a and a panel of b. SPDX-License-Identifier: Apache-2.0
+// panel of a and a panel of b.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/kernels/cpu/lanes.h"

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/pack.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/random.h"
+#include "tidemark/plan/pack_csv.h"
+
+namespace tidemark::plan {
+namespace {
+
+std::vector<Interval> random_intervals(Rng& rng, int n, int moments, int most_bytes, bool chains) {
+  std::vector<Interval> out;
+  while (static_cast<int>(out.size()) < n) {
+    Interval a{.begin = rng.below(moments), .end = 0, .bytes = rng.below(most_bytes + 1)};
+    a.end = a.begin + rng.below(moments / 2 + 1);
+    out.push_back(a);
+    if (chains && rng.below(3) == 0 && a.end > a.begin) {
+      Interval b{.begin = a.end - (a.end > a.begin + 1 ? rng.below(2) : 0), .bytes = rng.below(a.bytes + 1)};
+      b.end = a.end + rng.below(moments / 2 + 1);
+      b.follows = static_cast<std::int32_t>(out.size()) - 1;
+      out.push_back(b);
+    }
+  }
+  return out;
+}
+
+TEST(Pack, EmptyAndNeverLive) {
+  const Packing none = pack({});
+  EXPECT_EQ(none.bytes, 0);
+  EXPECT_EQ(check_packing({}, none), "");
+  const std::vector<Interval> some{{0, 5, 0}, {3, 3, 100}, {0, 5, 0}};
+  const Packing packing = pack(some);
+  EXPECT_EQ(packing.bytes, 0);
+  EXPECT_EQ(packing.lower_bound, 0);
+  EXPECT_EQ(check_packing(some, packing), "");
+}
+
+TEST(Pack, RandomIntervalsPassTheCheck) {
+  Rng rng(1);
+  for (int round = 0; round < 300; ++round) {
+    const Bytes align = round % 3 == 0 ? 7 : round % 3 == 1 ? 1 : 16;
+    const auto intervals = random_intervals(rng, 1 + static_cast<int>(rng.below(40)), 20, 50, round % 2 == 1);
+    const Packing packing = pack(intervals, {.align = align, .effort = 100});
+    EXPECT_EQ(check_packing(intervals, packing, align), "");
+    EXPECT_GE(packing.bytes, packing.lower_bound);
+  }
+}
+
+// The least height: every order of the items, each put at the lowest place where it fits. An optimal packing
+// pushed down as far as it goes and taken from the bottom up is one of them.
+Bytes brute_force(const std::vector<Interval>& intervals) {
+  // A chain is its parts at one offset.
+  std::vector<std::vector<std::size_t>> chains;
+  std::vector<std::size_t> chain_of(intervals.size());
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    if (intervals[i].follows < 0) {
+      chain_of[i] = chains.size();
+      chains.push_back({i});
+    } else {
+      chain_of[i] = chain_of[static_cast<std::size_t>(intervals[i].follows)];
+      chains[chain_of[i]].push_back(i);
+    }
+  }
+  const auto begin = [&](std::size_t i) {
+    return intervals[i].follows < 0 ? intervals[i].begin
+                                    : intervals[static_cast<std::size_t>(intervals[i].follows)].end;
+  };
+  const auto meet = [&](std::size_t a, std::size_t b) {
+    return intervals[a].bytes > 0 && intervals[b].bytes > 0 && begin(a) < intervals[b].end &&
+           begin(b) < intervals[a].end;
+  };
+  std::vector<std::size_t> order(chains.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Bytes best = std::numeric_limits<Bytes>::max();
+  do {
+    std::vector<Bytes> offset(chains.size(), -1);
+    Bytes height = 0;
+    for (const std::size_t c : order) {
+      Bytes at = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (std::size_t d = 0; d < chains.size(); ++d) {
+          if (offset[d] < 0) continue;
+          for (const std::size_t a : chains[c])
+            for (const std::size_t b : chains[d])
+              if (meet(a, b) && at < offset[d] + intervals[b].bytes && offset[d] < at + intervals[a].bytes) {
+                at = offset[d] + intervals[b].bytes;
+                moved = true;
+              }
+        }
+      }
+      offset[c] = at;
+      for (const std::size_t a : chains[c])
+        if (begin(a) < intervals[a].end && intervals[a].bytes > 0)
+          height = std::max(height, at + intervals[a].bytes);
+    }
+    best = std::min(best, height);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+TEST(Pack, LeastHeightOfSmallSets) {
+  Rng rng(2);
+  for (int round = 0; round < 400; ++round) {
+    auto intervals = random_intervals(rng, 2 + static_cast<int>(rng.below(6)), 7, 9, round % 2 == 1);
+    const Packing packing = pack(intervals, {.time_limit = 1e9, .effort = 200000});
+    EXPECT_EQ(check_packing(intervals, packing), "");
+    EXPECT_EQ(packing.bytes, brute_force(intervals)) << round;
+  }
+}
+
+TEST(Pack, TheSameTwice) {
+  Rng rng(3);
+  for (int round = 0; round < 5; ++round) {
+    const auto intervals = random_intervals(rng, 120, 60, 1000, true);
+    const PackOptions options{.time_limit = 1e9, .effort = 20000};
+    EXPECT_EQ(pack(intervals, options).offsets, pack(intervals, options).offsets);
+  }
+}
+
+// What fits one capacity is found under every larger one with the same effort.
+TEST(Pack, MonotoneInCapacity) {
+  Rng rng(4);
+  for (int round = 0; round < 5; ++round) {
+    const auto intervals = random_intervals(rng, 60, 40, 1000, round % 2 == 0);
+    const Bytes bound = pack(intervals, {.effort = 0}).lower_bound;
+    bool fitted = false;
+    for (Bytes capacity = bound; capacity < bound * 3 / 2; capacity += bound / 100 + 1) {
+      const Packing packing = pack(intervals, {.capacity = capacity, .time_limit = 1e9, .effort = 3000});
+      EXPECT_EQ(check_packing(intervals, packing), "");
+      const bool fits = packing.bytes <= capacity;
+      EXPECT_TRUE(fits || !fitted) << capacity;
+      fitted = fitted || fits;
+    }
+    EXPECT_TRUE(fitted);
+  }
+}
+
+TEST(Pack, CheckCatchesEveryFault) {
+  const std::vector<Interval> intervals{{0, 4, 8}, {2, 6, 8}, {4, 8, 8, 0}};
+  EXPECT_EQ(check_packing(intervals, {{0, 8, 0}, 16, 16}, 4), "");
+  EXPECT_NE(check_packing(intervals, {{0, 7, 0}, 15, 16}), "");      // overlap
+  EXPECT_NE(check_packing(intervals, {{0, 0, 0}, 8, 16}), "");       // the same place
+  EXPECT_NE(check_packing(intervals, {{0, 8, 16}, 24, 16}), "");     // does not take over
+  EXPECT_NE(check_packing(intervals, {{0, 8, 0}, 24, 16}), "");      // states another height
+  EXPECT_NE(check_packing(intervals, {{0, 8}, 16, 16}), "");         // an offset is missing
+  EXPECT_NE(check_packing(intervals, {{0, 10, 0}, 18, 16}, 4), "");  // not aligned
+  EXPECT_NE(check_packing(intervals, {{0, -8, 0}, 8, 16}), "");
+  const std::vector<Interval> twice{{0, 4, 8}, {4, 8, 8, 0}, {4, 8, 8, 0}};
+  EXPECT_NE(check_packing(twice, {{0, 0, 0}, 8, 8}), "");
+}
+
+TEST(Pack, RefusesWhatMakesNoSense) {
+  const auto refused = [](std::vector<Interval> intervals, PackOptions options = {}) {
+    EXPECT_THROW(pack(intervals, options), Error);
+  };
+  constexpr Bytes kMost = std::numeric_limits<Bytes>::max();
+  refused({{0, 1, -1}});
+  refused({{1, 0, 1}});
+  refused({{0, 1, kMost}});
+  refused({{0, 1, kMost / 3}, {0, 1, kMost / 3}});
+  refused({{0, 1, 1}}, {.align = 0});
+  refused({{0, 1, 1}, {0, 1, 1}}, {.align = kMost / 2});
+  refused({{0, 1, 1, 7}});
+  refused({{0, 2, 1, 1}, {0, 2, 1, 0}});
+  refused({{0, 2, 1}, {1, 3, 2, 0}});
+  const std::vector<Interval> far{{std::numeric_limits<std::int64_t>::min(), kMost, Bytes{1} << 61},
+                                  {0, 1, 5}};
+  const Packing packing = pack(far);
+  EXPECT_EQ(check_packing(far, packing), "");
+  EXPECT_EQ(packing.bytes, packing.lower_bound);
+}
+
+TEST(PackCsv, ReadsWritesAndRefuses) {
+  const PackInstance instance = read_pack_csv("size,id,lower,upper\n10,a,0,3\r\n\n20,b,2,5\n");
+  ASSERT_EQ(instance.intervals.size(), 2u);
+  EXPECT_EQ(instance.ids[1], "b");
+  EXPECT_EQ(instance.intervals[1].begin, 2);
+  EXPECT_EQ(instance.intervals[1].end, 5);
+  EXPECT_EQ(instance.intervals[1].bytes, 20);
+  EXPECT_EQ(write_pack_csv(instance, {{20, 0}, 30, 30}),
+            "id,lower,upper,size,offset\na,0,3,10,20\nb,2,5,20,0\n");
+  for (const char* bad :
+       {"", "id,lower,upper\n", "id,lower,upper,size\na,0,1\n", "id,lower,upper,size\na,0,1,x\n",
+        "id,lower,upper,size\na,0,1,99999999999999999999\n", "id,lower,upper,size\na,3,1,1\n",
+        "id,lower,upper,size\na,0,1,-4\n", "id,lower,upper,size\na,0,1,\n"})
+    EXPECT_THROW(read_pack_csv(bad), Error) << bad;
+}
+
+}  // namespace
+}  // namespace tidemark::plan

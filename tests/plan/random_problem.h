@@ -1,0 +1,28 @@
+// Random problems with every feature of docs/format.md, small enough for exhaustive search or as large as
+// asked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/base/random.h"
+#include "tidemark/plan/problem.h"
+
+namespace tidemark::plan {
+
+struct RandomProblem {
+  int tasks = 12;  // required ones; optional ones come on top
+  int residents = 2;
+  double mirrored =
+      0.6;  // how often a task of the second half reads what its mirror image wrote, as a backward pass does
+  bool workspace = true, align = true, once = true, in_place = true, versions = true, makers = true,
+       lossy = true, tiers = true;
+};
+
+Problem random_problem(std::uint64_t seed, const RandomProblem& shape = {});
+// Each feature on or off by the seed, the number of tasks in [2, most].
+Problem random_problem_of_any_kind(std::uint64_t seed, int most);
+// The live peak of the plan that keeps everything, and the bytes that are always there: what percentages
+// refer to.
+Bytes store_all_peak(const Problem& problem);
+Bytes resident_bytes(const Problem& problem);
+
+}  // namespace tidemark::plan

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/bound.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tidemark/plan/branch.h"
+#include "tidemark/plan/cpu_clock.h"
+
+namespace tidemark::plan {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// The live bytes at each task when the list runs once and nothing is dropped early: where the cuts are looked
+// for.
+std::vector<Bytes> profile(const Values& values) {
+  const int n = values.tasks();
+  std::vector<TaskId> first(at(values.values()), -1), last(at(values.values()), -1);
+  const auto touch = [&](ValueId v, TaskId t) {
+    if (first[at(v)] < 0) first[at(v)] = t;
+    last[at(v)] = t;
+  };
+  for (TaskId t = 0; t < n; ++t) {
+    if (values.problem.tasks[at(t)].optional) continue;
+    for (ValueId v : values.reads[t]) touch(v, t);
+    for (ValueId v : values.writes[t]) touch(v, t);
+  }
+  for (ValueId v : values.outputs) last[at(v)] = n - 1;
+  std::vector<Bytes> change(at(n) + 1), live(at(n));
+  for (ValueId v = 0; v < values.values(); ++v) {
+    if (first[at(v)] < 0) continue;
+    change[at(first[at(v)])] += values.size[at(v)];
+    change[at(last[at(v)]) + 1] -= values.size[at(v)];
+  }
+  Bytes now = values.resident_bytes;
+  for (TaskId t = 0; t < n; ++t) {
+    now += change[at(t)];
+    live[at(t)] = now + values.problem.tasks[at(t)].workspace;
+  }
+  return live;
+}
+
+class Search {
+ public:
+  Search(const Values& values, const BoundOptions& options)
+      : v_(values), o_(options), limit_(options.time_limit, -1) {
+    certificate_.unit_exponent = unit_exponent_for(values.floor_seconds);
+  }
+
+  BoundResult run() {
+    result_.seconds = result_.floor_seconds = v_.floor_seconds;
+    if (o_.budget >= 0 && v_.tasks() > 0) {
+      live_ = profile(v_);
+      scan();
+      if (result_.moment >= 0 && !result_.infeasible) branch_at_best();
+    }
+    if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
+    if (result_.infeasible) result_.seconds = v_.floor_seconds;
+    if (o_.peak) result_.peak = peak_bound(v_);
+    result_.infeasible = result_.infeasible || (o_.budget >= 0 && result_.peak.bytes > o_.budget);
+    if (o_.certificate) result_.proof.json = proof_json(&certificate_, o_.peak ? &result_.peak : nullptr);
+    order_choices();
+    return std::move(result_);
+  }
+
+ private:
+  void branch_at_best() {
+    CutModel model(v_, result_.moment);
+    BranchOptions options{
+        .budget = o_.budget, .enough = o_.known_seconds, .leaves = o_.branch ? o_.leaves : 1};
+    const std::int64_t before = result_.cuts;
+    options.go_on = [&] {
+      result_.cuts = before + model.cuts_made();
+      return more_time();
+    };
+    certificate_ = branch(v_, model, options);
+    const Evaluation check(v_, certificate_.moments, certificate_.unit_exponent, o_.budget);
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& leaf : certificate_.leaves) least = std::min(least, check.seconds(leaf));
+    result_.leaves = static_cast<int>(certificate_.leaves.size());
+    result_.cuts = before + model.cuts_made();
+    result_.infeasible = least == std::numeric_limits<double>::infinity();
+    if (!result_.infeasible) result_.seconds = std::max(v_.floor_seconds, least);
+  }
+
+  bool more_time() const { return result_.cuts < o_.effort && !limit_.time_is_up(); }
+
+  struct Try {
+    double seconds = 0;
+    BoundResult::Choice choice;
+  };
+
+  bool worth(TaskId t) const { return v_.sole[at(t)] && live_[at(t)] > o_.budget; }
+
+  void look_at(TaskId t) {
+    if (!worth(t) || tried_.count(t) != 0 || !more_time()) return;
+    CutModel model(v_, t);
+    Try& entry = tried_[t];
+    const Cut c = model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less);
+    entry.seconds = c.seconds;
+    result_.cuts += model.cuts_made();
+    if (c.seconds == std::numeric_limits<double>::infinity()) {
+      result_.infeasible = true;
+      result_.moment = t;
+    }
+    if (result_.infeasible || c.seconds <= result_.seconds) return;
+    result_.seconds = c.seconds;
+    result_.moment = t;
+    result_.price = c.price;
+  }
+
+  // The fullest moment and a coarse grid; then, one cut each at the best price so far, all moments near the
+  // best and near the fullest; the most promising of them whole.
+  void scan() {
+    const int n = v_.tasks();
+    const auto fullest = static_cast<TaskId>(std::max_element(live_.begin(), live_.end()) - live_.begin());
+    look_at(fullest);
+    const int step = std::max(1, n / 16);
+    for (TaskId t = step / 2; t < n; t += step) look_at(t);
+    std::map<TaskId, double> screened;
+    const auto screen = [&](TaskId center) {
+      for (int d = 0; d <= 64; ++d) {
+        for (TaskId t : {center - d, center + d}) {
+          if (t < 0 || t >= n || !worth(t) || screened.count(t) != 0 || tried_.count(t) != 0) continue;
+          if (limit_.elapsed() > 0.3 * o_.time_limit || result_.cuts > o_.effort / 3) return;
+          CutModel model(v_, t);
+          screened[t] = model.cut(result_.price, o_.budget).seconds;
+          ++result_.cuts;
+        }
+      }
+    };
+    if (result_.moment < 0) return;
+    screen(result_.moment);
+    screen(fullest);
+    for (int round = 0; round < 4 && !screened.empty(); ++round) {
+      const auto best = std::max_element(screened.begin(), screened.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      look_at(best->first);
+      screened.erase(best);
+    }
+  }
+
+  void order_choices() {
+    std::vector<const Try*> order;
+    for (const auto& [t, entry] : tried_) order.push_back(&entry);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Try* a, const Try* b) { return a->seconds > b->seconds; });
+    for (const Try* t : order) {
+      if (result_.choices.size() < 8) result_.choices.push_back(t->choice);
+    }
+  }
+
+  const Values& v_;
+  BoundOptions o_;
+  Limit limit_;
+  std::vector<Bytes> live_;
+  std::map<TaskId, Try> tried_;
+  Certificate certificate_;
+  BoundResult result_;
+};
+
+}  // namespace
+
+BoundResult bound(const Values& values, const BoundOptions& options) { return Search(values, options).run(); }
+
+BoundResult bound(const Problem& problem, const BoundOptions& options) {
+  const Values values(problem);
+  return bound(values, options);
+}
+
+}  // namespace tidemark::plan

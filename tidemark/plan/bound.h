@@ -1,0 +1,48 @@
+// Lower bounds on the time of any plan for a budget, with the cuts that give them: certificates, and the best
+// first plans of the search at the same time. docs/proofs.md argues their validity.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+
+#include "tidemark/plan/cut.h"
+#include "tidemark/plan/peak.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark::plan {
+
+struct BoundOptions {
+  Bytes budget = -1;        // -1: no limit
+  double time_limit = 0.5;  // process CPU seconds
+  // Minimum cuts to make at most; with it reached before the time limit, the result is the same on every
+  // machine.
+  std::int64_t effort = 4000;
+  // A plan that is known: a bound that reaches it is not raised further.
+  double known_seconds = std::numeric_limits<double>::infinity();
+  bool branch = true;
+  int leaves = 64;   // of the branching, at most
+  bool peak = true;  // with a bound on the peak
+  bool certificate = true;
+};
+
+struct BoundResult {
+  double seconds = 0;        // no plan for the budget is faster
+  double floor_seconds = 0;  // every task once, the cheapest way: the bound without a budget
+  bool infeasible = false;   // no plan exists: at `moment`, more than the budget is live
+  TaskId moment = -1;        // where the best bound comes from
+  double price = 0;          // of a byte there: the seconds that one more byte could save at most
+  // Best bound first, at different moments; `less` fits the budget, `more` is the next that does not.
+  struct Choice {
+    Cut less, more;
+  };
+  std::vector<Choice> choices;
+  std::int64_t cuts = 0;
+  int leaves = 1;
+  PeakBound peak;  // of every plan, whatever the budget
+  Proof proof;     // of both
+};
+
+TIDEMARK_API BoundResult bound(const Problem& problem, const BoundOptions& options);
+TIDEMARK_API BoundResult bound(const Values& values, const BoundOptions& options);
+
+}  // namespace tidemark::plan

@@ -1,0 +1,97 @@
+// The cut model: the least time that the rest of any plan costs, seen from the moment a task first runs, when
+// a byte stored at that moment has a price. One minimum cut for each price. Used by bound, and by solve for
+// its first plans.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/plan/certificate.h"
+#include "tidemark/plan/mincut.h"
+#include "tidemark/plan/values.h"
+
+namespace tidemark::plan {
+
+// A minimum cut at one price.
+struct Cut {
+  TaskId moment = -1;
+  double price = 0;    // seconds a byte
+  double seconds = 0;  // the bound it proves: no plan for the budget is faster; infinity: there is none
+  double extra = 0;    // what this choice runs beyond the floor, in seconds
+  Bytes bytes = 0;     // live at the moment with this choice, all that must be there counted
+  std::vector<ValueId> stored;  // beside what the task reads and writes
+  std::vector<TaskId> again;    // what runs after the moment though it has run before
+};
+
+// Why the bound holds for any order and every feature: docs/proofs.md. In short: at the moment, what is live
+// fits the budget; each value read later was live then, or one of its makers runs after. What has surely run
+// before and runs after is a second run, beyond the floor of one run for each task.
+class TIDEMARK_API CutModel {
+ public:
+  // `moment` must be sole. The model refers to `values`.
+  CutModel(const Values& values, TaskId moment);
+
+  const Moment& facts() const { return moment_; }
+  // The choice with the fewest bytes at the moment, whatever it costs: above the budget, no plan exists. The
+  // proof's multipliers are bytes.
+  Cut least_stored(Certificate::Leaf* proof = nullptr);
+
+  // The values that may be stored or not. A branch decides some of them: -1 open, 0 not stored, 1 stored.
+  std::span<const ValueId> free_values() const { return free_; }
+  bool can_decide(ValueId value) const;  // and is open
+  void decide(ValueId value, int decision);
+
+  Cut cut(double price, Bytes budget);
+  // The price with the best bound, by intersecting tangents of the concave function of the price. `more` and
+  // `less`, if given, receive the cuts next to the best price that store more than the budget allows, and no
+  // more. Stops early where the bound is `enough`.
+  Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr);
+  int cuts_made() const { return cuts_made_; }
+
+  // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.
+  Certificate::Leaf leaf(double price) const;
+
+ private:
+  class Builder;
+  Cut chosen() const;
+  // Where several makers share a floor: part of it is charged for the run that makes `value` for `reader`,
+  // which surely runs before the moment or is the moment itself; so that another run after it is beyond the
+  // floor.
+  struct Shared {
+    TaskId duty;
+    TaskId reader;
+    ValueId value;
+    double seconds;
+  };
+  struct Need {
+    ValueId value;
+    int node, to, edge;
+    bool storable;
+    int decision;
+  };
+  struct Run {
+    TaskId task;
+    int node, edge;
+    double seconds;
+  };
+  struct Demand {
+    TaskId reader;
+    ValueId value;
+    int edge;
+  };
+
+  const Values& values_;
+  Moment moment_;
+  MinCut flow_;
+  double scale_;
+  std::vector<int> need_of_;  // by value into needs_, -1 for none
+  std::vector<Need> needs_;
+  std::vector<Run> runs_;
+  std::vector<Demand> demands_;
+  std::vector<ValueId> free_;
+  std::vector<Shared> shared_;
+  Bytes forced_ = 0, decided_ = 0;
+  bool has_unmakeable_ = false;
+  double most_extra_ = 0;
+  int cuts_made_ = 0;
+};
+
+}  // namespace tidemark::plan

@@ -1,0 +1,69 @@
+// The move everything is built from: a buffer is dropped over a gap between two uses and made again before the second,
+// with those of its ancestors that are not there then. Finds the one that costs least per byte at a given moment.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/base/random.h"
+#include "tidemark/plan/timeline.h"
+
+namespace tidemark::plan {
+
+struct Drop {
+  BufferId buffer = -1;
+  std::int32_t before = -1;     // slot of the use that it is made again for
+  double seconds = 0;
+  Bytes relief = 0;             // bytes fewer at the moment asked about
+  std::vector<TaskId> tasks;    // to run again, in order
+};
+
+class Drops {
+ public:
+  Drops(Timeline& line, Bytes budget);
+
+  // The gap of `b` over the moment `at`, bridged by making it again; false when there is no such gap or it cannot be. Gives up when
+  // it costs `most_seconds` or more.
+  bool evaluate(BufferId b, std::int32_t at, double most_seconds, Drop& drop);
+  // The least seconds per byte, each candidate's ratio multiplied by a random number from [1, 1 + noise]; bytes beyond `need` do not count.
+  bool find(std::int32_t at, Bytes need, double noise, Rng& rng, Drop& best);
+  // Inserts the runs; false (and nothing changed) when there is no room: spread the timeline out and find again.
+  bool apply(const Drop& drop);
+
+  // Brings the peak within the budget, cheapest first, or undoes all it did and returns false: stuck, or beyond `most_seconds`
+  // in all.
+  enum class Outcome { fits, stuck, no_room };
+  Outcome repair(double most_seconds, double noise, Rng& rng, int most_drops);
+
+  // A gap, by the use that ends it, that `find` leaves alone until all bans are lifted.
+  void ban(BufferId b, std::int32_t use);
+  void lift_bans();
+
+  // Seconds that a byte over the moment is worth: above it an ancestor is kept rather than made again. 0: made again whenever it can be.
+  void set_price(double price) { price_ = price; }
+  double price() const { return price_; }
+
+  void set_budget(Bytes budget) { budget_ = budget; }
+  Bytes budget() const { return budget_; }
+
+ private:
+  TaskId choose_maker(BufferId b, std::int32_t before);
+  bool may_run(TaskId t, std::int32_t before) const;
+  bool collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop);
+
+  Timeline* line_;
+  Bytes budget_;
+  std::vector<BufferId> by_ratio_;       // what can be made again, least seconds per byte first
+  std::vector<double> ratio_, least_seconds_;  // of by_ratio_
+  std::vector<std::int32_t> mark_;       // by task: in the closure being built (round number)
+  std::int32_t round_ = 0;
+  double price_ = 0, price_now_ = 0;
+  std::vector<std::int32_t> banned_use_;  // by buffer; -1: none
+  std::vector<BufferId> banned_;
+  struct Frame {
+    TaskId task;
+    std::size_t next;  // of its reads
+  };
+  std::vector<Frame> stack_;
+  Drop trial_;
+};
+
+}  // namespace tidemark::plan

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/improve.h"
+
+namespace tidemark::plan {
+
+void Improve::collect_extra() {
+  extra_.clear();
+  const Model& m = line_->model();
+  for (TaskId t = 0; t < m.tasks; ++t) {
+    const auto& runs = line_->runs_of(t);
+    if (runs.empty()) continue;
+    const std::size_t keep = m.group[static_cast<std::size_t>(t)] >= 0 ? 1 : 0;
+    for (std::size_t i = keep; i < runs.size(); ++i) extra_.push_back(runs[i]);
+  }
+}
+
+bool Improve::try_remove(std::int32_t slot) {
+  if (line_->task_at(slot) < 0 || !line_->removable(slot)) return false;
+  const std::size_t mark = line_->mark();
+  line_->remove(slot);
+  if (line_->peak() <= drops_->budget()) return true;
+  line_->undo_to(mark);
+  return false;
+}
+
+void Improve::prune() {
+  collect_extra();
+  const Model& m = line_->model();
+  const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
+  std::stable_sort(extra_.begin(), extra_.end(), [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  for (const std::int32_t s : extra_) try_remove(s);
+}
+
+bool Improve::move_before(std::int32_t from, std::int32_t to) {
+  const TaskId task = line_->task_at(from);
+  const std::size_t mark = line_->mark();
+  const Bytes peak = line_->peak();
+  line_->remove(from);
+  const std::int32_t slot = to >= line_->slots() - 1 ? line_->slots() - 2 : to;
+  std::int32_t place = -1;
+  if (slot == to) {
+    place = line_->make_room_before(to, 1);
+  } else if (line_->task_at(slot) < 0) {
+    place = slot;
+  } else {
+    // Behind the last run: the slot before the end is kept free by moving that run left.
+    const TaskId last = line_->task_at(slot);
+    place = line_->make_room_before(slot, 1);
+    if (place >= 0) {
+      line_->remove(slot);
+      line_->insert(last, place);
+      place = slot;
+    }
+  }
+  if (place >= 0) {
+    line_->insert(task, place);
+    if (line_->sound_around(task) && line_->peak() <= std::max(peak, drops_->budget())) return true;
+  }
+  line_->undo_to(mark);
+  return false;
+}
+
+void Improve::delay() {
+  const Model& m = line_->model();
+  for (std::int32_t s = line_->slots() - 1; s >= 0; --s) {
+    const TaskId t = line_->task_at(s);
+    if (t < 0 || t >= m.tasks) continue;
+    const auto i = static_cast<std::size_t>(t);
+    std::int32_t to = line_->slots() - 1;
+    Bytes gain = 0;
+    for (const BufferId w : m.writes[i]) {
+      const auto& list = line_->events(w);
+      const std::size_t k = line_->event_from(w, s) + 1;
+      if (k >= list.size()) continue;
+      to = std::min(to, list[k].slot);
+      if (list[k].use) gain += m.size[static_cast<std::size_t>(w)];
+    }
+    if (gain == 0) continue;
+    for (const BufferId r : m.reads[i]) {
+      const auto& list = line_->events(r);
+      const std::size_t k = line_->event_from(r, s) + 1;
+      // Dead after this run or before `to`: it would have to wait for it.
+      std::size_t j = k;
+      while (j < list.size() && list[j].slot < to) ++j;
+      if (!(j < list.size() && list[j].use)) gain -= m.size[static_cast<std::size_t>(r)];
+    }
+    if (gain <= 0 || line_->next_run(s) >= to) continue;
+    move_before(s, to);
+  }
+}
+
+void Improve::advance() {
+  const Model& m = line_->model();
+  for (std::int32_t s = 0; s < line_->slots(); ++s) {
+    const TaskId t = line_->task_at(s);
+    if (t < 0 || t >= m.tasks) continue;
+    const auto i = static_cast<std::size_t>(t);
+    Bytes gain = 0;
+    std::int32_t from = -1;  // the last event of what it reads
+    for (const BufferId r : m.reads[i]) {
+      const auto& list = line_->events(r);
+      const std::size_t k = line_->event_from(r, s);
+      if (k == 0) continue;
+      from = std::max(from, list[k - 1].slot);
+      if (!(k + 1 < list.size() && list[k + 1].use)) gain += m.size[static_cast<std::size_t>(r)];
+    }
+    for (const BufferId w : m.writes[i]) {
+      gain -= m.size[static_cast<std::size_t>(w)];
+      const auto& list = line_->events(w);
+      const std::size_t k = line_->event_from(w, s);
+      if (k > 0) from = std::max(from, list[k - 1].slot);
+    }
+    if (gain <= 0) continue;
+    const std::int32_t to = line_->next_run(from);
+    if (to >= s) continue;
+    move_before(s, to);
+  }
+}
+
+bool Improve::ruin_and_recreate(double slack) {
+  collect_extra();
+  if (extra_.empty()) return false;
+  std::sort(extra_.begin(), extra_.end());
+  const double before = line_->seconds();
+  const std::size_t mark = line_->mark();
+  // A few runs near one another in time, or a whole short window.
+  const auto n = static_cast<std::int64_t>(extra_.size());
+  const std::int64_t centre = rng_.below(n);
+  const std::int64_t kind = rng_.below(4);
+  const std::int64_t width = 1 + rng_.below(kind == 0 ? 2 : kind == 1 ? 6 : 20);
+  const std::int64_t first = std::max<std::int64_t>(0, centre - width / 2), last = std::min(n, first + width);
+  const bool ban = rng_.below(2) == 0;
+  const auto ruin = [&](std::int32_t s) {
+    if (line_->task_at(s) < 0 || !line_->removable(s)) return;
+    if (ban && rng_.below(2) == 0) {
+      for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(s))]) {
+        const std::size_t i = line_->event_from(w, s) + 1;
+        if (i < line_->events(w).size() && line_->events(w)[i].use) drops_->ban(w, line_->events(w)[i].slot);
+      }
+    }
+    line_->remove(s);
+  };
+  for (std::int64_t k = first; k < last; ++k) {
+    if (kind != 3 || rng_.below(3) != 0) ruin(extra_[static_cast<std::size_t>(k)]);
+  }
+  if (kind != 0) {
+    for (int k = 0; k < 2; ++k) ruin(extra_[static_cast<std::size_t>(rng_.below(n))]);
+  }
+  if (!line_->changed_since(mark)) {
+    drops_->lift_bans();
+    return false;
+  }
+  const std::size_t ruined = line_->mark();
+  const std::int64_t level = rng_.below(4);
+  const double noise = level == 0 ? 0.0 : level == 3 ? 2.0 * rng_.uniform() : 0.4 * rng_.uniform();
+  const auto outcome = drops_->repair(before + slack, noise, rng_, 64);
+  drops_->lift_bans();
+  if (outcome != Drops::Outcome::fits) {
+    line_->undo_to(mark);
+    if (outcome == Drops::Outcome::no_room) line_->respread(6);
+    return false;
+  }
+  // What was put back may be more than is needed.
+  std::vector<std::int32_t> added;
+  for (std::size_t k = ruined; k < line_->mark(); ++k) {
+    if (line_->log()[k].inserted) added.push_back(line_->log()[k].slot);
+  }
+  const Model& m = line_->model();
+  std::erase_if(added, [&](std::int32_t s) { return line_->task_at(s) < 0 || line_->runs_of(line_->task_at(s)).size() < 2; });
+  const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
+  std::stable_sort(added.begin(), added.end(), [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  for (const std::int32_t s : added) try_remove(s);
+  for (int k = 0; k < 4; ++k) try_remove(extra_[static_cast<std::size_t>(rng_.below(n))]);
+  if (line_->seconds() > before + slack) {
+    line_->undo_to(mark);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace tidemark::plan

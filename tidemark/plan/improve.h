@@ -1,0 +1,38 @@
+// Local search on a plan that fits: runs that are not needed go, runs move to where they cost least memory, parts of the plan are
+// taken out and put back another way (ruin and recreate: Schrimpf et al. 2000).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/drops.h"
+
+namespace tidemark::plan {
+
+class Improve {
+ public:
+  Improve(Timeline& line, Drops& drops, std::uint64_t seed) : line_(&line), drops_(&drops), rng_(seed) {}
+
+  // Removes runs that the budget does not need, the dearest first.
+  void prune();
+  // Every run as late as possible where that frees more than it holds: what it makes is not needed before, what it reads is.
+  void delay();
+  // The other way round: runs whose reads wait for them alone and outweigh what they make, as early as possible.
+  void advance();
+  // Takes some runs out, puts back what is needed, keeps the result if it is not worse by more than `slack` seconds.
+  // True if the timeline changed.
+  bool ruin_and_recreate(double slack);
+
+  Rng& rng() { return rng_; }
+
+ private:
+  bool try_remove(std::int32_t slot);
+  void collect_extra();
+  bool move_before(std::int32_t from, std::int32_t to);
+
+  Timeline* line_;
+  Drops* drops_;
+  Rng rng_;
+  std::vector<std::int32_t> extra_;  // slots of runs beyond the first of their task
+};
+
+}  // namespace tidemark::plan

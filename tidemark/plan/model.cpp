@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/model.h"
+
+#include <algorithm>
+
+namespace tidemark::plan {
+namespace {
+
+bool contains(const std::vector<BufferId>& list, BufferId b) { return std::find(list.begin(), list.end(), b) != list.end(); }
+
+// The updates just before and just behind each task in the list, over all buffers that it touches.
+void find_versions(const Problem& problem, Model& model) {
+  std::vector<std::vector<TaskId>> updates(problem.buffers.size());
+  bool any = false;
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    if (problem.tasks[t].optional) continue;
+    for (const BufferId w : problem.tasks[t].writes) {
+      if (contains(problem.tasks[t].reads, w)) {
+        updates[static_cast<std::size_t>(w)].push_back(static_cast<TaskId>(t));
+        any = true;
+      }
+    }
+  }
+  std::vector<TaskId> after, before;
+  std::vector<std::vector<TaskId>> tied(problem.tasks.size());
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    after.clear();
+    before.clear();
+    if (any) {
+      for (const auto* list : {&problem.tasks[t].reads, &problem.tasks[t].writes}) {
+        for (const BufferId b : *list) {
+          const auto& u = updates[static_cast<std::size_t>(b)];
+          const auto at = std::lower_bound(u.begin(), u.end(), static_cast<TaskId>(t));
+          if (at != u.begin()) after.push_back(at[-1]);
+          const auto next = at != u.end() && *at == static_cast<TaskId>(t) ? at + 1 : at;
+          if (next != u.end()) before.push_back(*next);
+        }
+      }
+    }
+    for (auto* list : {&after, &before}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    for (const TaskId u : after) {
+      model.after.add(u);
+      tied[static_cast<std::size_t>(u)].push_back(static_cast<TaskId>(t));
+    }
+    for (const TaskId u : before) {
+      model.before.add(u);
+      tied[static_cast<std::size_t>(u)].push_back(static_cast<TaskId>(t));
+    }
+    model.after.end_row();
+    model.before.end_row();
+  }
+  for (const auto& list : tied) {
+    for (const TaskId t : list) model.tied.add(t);
+    model.tied.end_row();
+  }
+}
+
+}  // namespace
+
+Model::Model(const Problem& p, const ModelOptions& options)
+    : problem(&p), tasks(static_cast<std::int32_t>(p.tasks.size())), buffers(static_cast<std::int32_t>(p.buffers.size())) {
+  size.resize(p.buffers.size());
+  resident.resize(p.buffers.size());
+  output.resize(p.buffers.size());
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    resident[b] = p.buffers[b].resident;
+    const Bytes bytes = p.size(static_cast<BufferId>(b));
+    if (resident[b]) base += bytes;
+    else size[b] = bytes;
+  }
+  for (const BufferId b : p.outputs) output[static_cast<std::size_t>(b)] = !resident[static_cast<std::size_t>(b)];
+
+  bool any_pair = false;
+  std::vector<BufferId> seen;
+  for (std::size_t t = 0; t < p.tasks.size(); ++t) {
+    const Task& task = p.tasks[t];
+    seconds.push_back(task.seconds);
+    workspace.push_back(task.workspace);
+    kind.push_back(Kind::task);
+    group.push_back(!task.optional ? static_cast<TaskId>(t) : task.instead_of);
+    seen.clear();
+    for (const BufferId b : task.reads) {
+      if (resident[static_cast<std::size_t>(b)] || contains(seen, b)) continue;
+      seen.push_back(b);
+      reads.add(b);
+    }
+    reads.end_row();
+    bool updates = false;
+    seen.clear();
+    for (const BufferId b : task.writes) {
+      const bool update = contains(task.reads, b);
+      updates |= update;
+      if (resident[static_cast<std::size_t>(b)] || update || contains(seen, b)) continue;
+      seen.push_back(b);
+      writes.add(b);
+    }
+    writes.end_row();
+    can_repeat.push_back(!task.once && !updates);
+    allowed.push_back(!task.optional || (options.makers && !updates));
+    any_pair |= !task.in_place.empty();
+    if (!task.optional) order.push_back(static_cast<TaskId>(t));
+  }
+  find_versions(p, *this);
+  if (any_pair && options.in_place) {
+    in_place.resize(p.tasks.size());
+    for (std::size_t t = 0; t < p.tasks.size(); ++t) {
+      const Task& task = p.tasks[t];
+      for (const auto& [r, w] : task.in_place) {
+        const bool fits = !resident[static_cast<std::size_t>(r)] && !resident[static_cast<std::size_t>(w)] &&
+                          size[static_cast<std::size_t>(w)] <= size[static_cast<std::size_t>(r)] && r != w;
+        if (fits && std::count(task.reads.begin(), task.reads.end(), r) == 1 && !contains(task.reads, w) &&
+            !contains(task.writes, r) && contains(task.writes, w)) {
+          in_place[t].push_back({r, w});
+        }
+      }
+    }
+  }
+
+  first_copy.assign(p.buffers.size(), -1);
+  all = tasks;
+  for (std::size_t b = 0; b < p.buffers.size() && !p.tiers.empty(); ++b) {
+    const bool needs = p.buffers[b].start >= 0 || p.buffers[b].end >= 0;
+    if (resident[b] || !(options.tiers || needs)) continue;
+    first_copy[b] = all;
+    for (TierId tier = 0; tier < static_cast<TierId>(p.tiers.size()); ++tier) {
+      for (const Kind k : {Kind::evict, Kind::wait_out, Kind::fetch}) {
+        kind.push_back(k);
+        seconds.push_back(0);
+        workspace.push_back(0);
+        group.push_back(-1);
+        can_repeat.push_back(1);
+        allowed.push_back(1);
+        copies.push_back({static_cast<BufferId>(b), tier});
+        (k == Kind::fetch ? writes : reads).add(static_cast<BufferId>(b));
+        reads.end_row();
+        writes.end_row();
+        after.end_row();
+        before.end_row();
+        tied.end_row();
+        ++all;
+      }
+    }
+  }
+
+  std::vector<std::vector<TaskId>> made_by(p.buffers.size());
+  for (TaskId t = 0; t < tasks; ++t) {
+    if (!allowed[static_cast<std::size_t>(t)]) continue;
+    for (const BufferId b : writes[static_cast<std::size_t>(t)]) made_by[static_cast<std::size_t>(b)].push_back(t);
+  }
+  for (auto& list : made_by) {
+    std::stable_sort(list.begin(), list.end(),
+                     [&](TaskId x, TaskId y) { return seconds[static_cast<std::size_t>(x)] < seconds[static_cast<std::size_t>(y)]; });
+    for (const TaskId t : list) makers.add(t);
+    makers.end_row();
+  }
+}
+
+double Model::copy_seconds(BufferId b, TierId tier, bool out) const {
+  const Tier& t = problem->tiers[static_cast<std::size_t>(tier)];
+  const double rate = out ? t.write_bytes_per_second : t.read_bytes_per_second;
+  const auto bytes = static_cast<double>(problem->buffers[static_cast<std::size_t>(b)].bytes);
+  return t.latency_seconds + (rate > 0 ? bytes / rate : 0);
+}
+
+}  // namespace tidemark::plan

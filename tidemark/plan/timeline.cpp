@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/timeline.h"
+
+#include "tidemark/base/error.h"
+
+namespace tidemark::plan {
+namespace {
+constexpr int kMostMoved = 400;  // runs moved to make room before the caller must spread them out
+}
+
+void Timeline::assign(const std::vector<TaskId>& runs, int room) {
+  const auto step = static_cast<std::int32_t>(room + 1);
+  slots_ = static_cast<std::int32_t>(runs.size()) * step + step + 1;
+  end_ = slots_ - 1;
+  task_at_.assign(static_cast<std::size_t>(slots_), -1);
+  if (events_.empty()) events_.resize(static_cast<std::size_t>(model_->buffers));
+  if (runs_of_.empty()) runs_of_.resize(static_cast<std::size_t>(model_->all));
+  for (auto& list : events_) list.clear();
+  spans_.assign(events_.size(), {});
+  for (auto& list : runs_of_) list.clear();
+  group_runs_.assign(static_cast<std::size_t>(model_->tasks), 0);
+  credit_.assign(model_->has_in_place() ? static_cast<std::size_t>(slots_) : 0, 0);
+  profile_.reset(slots_);
+  seconds_ = 0;
+  run_count_ = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    do_insert(runs[i], static_cast<std::int32_t>(i + 1) * step - 1);
+  }
+  for (BufferId b = 0; b < model_->buffers; ++b) {
+    if (model_->output[static_cast<std::size_t>(b)]) add_event(b, end_, true);
+  }
+  log_.clear();
+}
+
+std::vector<TaskId> Timeline::runs() const {
+  std::vector<TaskId> out;
+  out.reserve(static_cast<std::size_t>(run_count_));
+  for (const TaskId t : task_at_) {
+    if (t >= 0) out.push_back(t);
+  }
+  return out;
+}
+
+// A buffer is live at each of its events and between two of them when the second is a use.
+void Timeline::add_event(BufferId b, std::int32_t slot, bool use) {
+  auto& list = events_[static_cast<std::size_t>(b)];
+  const std::size_t i = event_from(b, slot);
+  const std::int32_t previous = i > 0 ? list[i - 1].slot : -1;
+  const Bytes size = model_->size[static_cast<std::size_t>(b)];
+  const bool live = i < list.size() && list[i].use;
+  if (live) {
+    if (!use) profile_.add(previous + 1, slot - 1, -size);
+  } else {
+    profile_.add(use ? previous + 1 : slot, slot, size);
+  }
+  list.insert(i, {slot, use});
+  refresh_span(b);
+  if (model_->has_in_place()) refresh_credits_near(b, slot);
+}
+
+void Timeline::remove_event(BufferId b, std::int32_t slot) {
+  auto& list = events_[static_cast<std::size_t>(b)];
+  const std::size_t i = event_from(b, slot);
+  const std::int32_t previous = i > 0 ? list[i - 1].slot : -1;
+  const Bytes size = model_->size[static_cast<std::size_t>(b)];
+  const bool use = list[i].use;
+  const bool live = i + 1 < list.size() && list[i + 1].use;
+  list.erase(i);
+  refresh_span(b);
+  if (live) {
+    if (!use) profile_.add(previous + 1, slot - 1, size);
+  } else {
+    profile_.add(use ? previous + 1 : slot, slot, -size);
+  }
+  if (model_->has_in_place()) refresh_credits_near(b, slot);
+}
+
+void Timeline::refresh_credits_near(BufferId b, std::int32_t slot) {
+  const auto& list = events(b);
+  const std::size_t i = event_from(b, slot);
+  if (i > 0) refresh_credit(list[i - 1].slot);
+  if (i < list.size()) refresh_credit(list[i].slot);
+}
+
+void Timeline::in_place_at(std::int32_t slot, std::vector<Model::Pair>& pairs) const {
+  pairs.clear();
+  const TaskId task = task_at(slot);
+  if (task < 0 || task >= model_->tasks || !model_->has_in_place()) return;
+  for (const Model::Pair& pair : model_->in_place[static_cast<std::size_t>(task)]) {
+    const auto taken = [&](const Model::Pair& p) { return p.read == pair.read || p.write == pair.write; };
+    if (std::any_of(pairs.begin(), pairs.end(), taken)) continue;
+    const auto& list = events(pair.read);
+    const std::size_t i = event_from(pair.read, slot);
+    if (i >= list.size() || list[i].slot != slot) continue;  // half inserted
+    if (i + 1 < list.size() && list[i + 1].use) continue;    // still needed
+    const auto& written = events(pair.write);
+    const std::size_t j = event_from(pair.write, slot);
+    if (j >= written.size() || written[j].slot != slot) continue;
+    pairs.push_back(pair);
+  }
+}
+
+void Timeline::refresh_credit(std::int32_t slot) {
+  if (slot >= end_) return;
+  const TaskId task = task_at(slot);
+  Bytes now = 0;
+  if (task >= 0 && task < model_->tasks && !model_->in_place[static_cast<std::size_t>(task)].empty()) {
+    thread_local std::vector<Model::Pair> pairs;
+    in_place_at(slot, pairs);
+    for (const auto& pair : pairs) now += model_->size[static_cast<std::size_t>(pair.write)];
+  }
+  Bytes& credit = credit_[static_cast<std::size_t>(slot)];
+  if (now != credit) {
+    profile_.add(slot, slot, credit - now);
+    credit = now;
+  }
+}
+
+void Timeline::do_insert(TaskId task, std::int32_t slot) {
+  const auto t = static_cast<std::size_t>(task);
+  task_at_[static_cast<std::size_t>(slot)] = task;
+  auto& runs = runs_of_[t];
+  runs.insert(std::lower_bound(runs.begin(), runs.end(), slot), slot);
+  if (model_->group[t] >= 0) ++group_runs_[static_cast<std::size_t>(model_->group[t])];
+  for (const BufferId b : model_->reads[t]) add_event(b, slot, true);
+  for (const BufferId b : model_->writes[t]) add_event(b, slot, false);
+  if (model_->workspace[t] > 0) profile_.add(slot, slot, model_->workspace[t]);
+  if (model_->has_in_place()) refresh_credit(slot);
+  seconds_ += model_->seconds[t];
+  ++run_count_;
+}
+
+void Timeline::do_remove(std::int32_t slot) {
+  const TaskId task = task_at(slot);
+  const auto t = static_cast<std::size_t>(task);
+  task_at_[static_cast<std::size_t>(slot)] = -1;
+  auto& runs = runs_of_[t];
+  runs.erase(std::lower_bound(runs.begin(), runs.end(), slot));
+  if (model_->group[t] >= 0) --group_runs_[static_cast<std::size_t>(model_->group[t])];
+  if (model_->has_in_place()) refresh_credit(slot);
+  for (const BufferId b : model_->reads[t]) remove_event(b, slot);
+  for (const BufferId b : model_->writes[t]) remove_event(b, slot);
+  if (model_->workspace[t] > 0) profile_.add(slot, slot, -model_->workspace[t]);
+  seconds_ -= model_->seconds[t];
+  --run_count_;
+}
+
+void Timeline::insert(TaskId task, std::int32_t slot) {
+  do_insert(task, slot);
+  log_.push_back({task, slot, true});
+}
+
+void Timeline::remove(std::int32_t slot) {
+  log_.push_back({task_at(slot), slot, false});
+  do_remove(slot);
+}
+
+void Timeline::undo_to(std::size_t mark) {
+  while (log_.size() > mark) {
+    const Change change = log_.back();
+    log_.pop_back();
+    if (change.inserted) do_remove(change.slot);
+    else do_insert(change.task, change.slot);
+  }
+}
+
+bool Timeline::removable(std::int32_t slot) const {
+  const auto t = static_cast<std::size_t>(task_at(slot));
+  const std::int32_t group = model_->group[t];
+  if (group >= 0 && group_runs_[static_cast<std::size_t>(group)] < 2) return false;
+  for (const BufferId b : model_->writes[t]) {
+    const auto& list = events(b);
+    if (list.front().slot == slot && list.size() > 1 && list[1].use) return false;
+  }
+  return true;
+}
+
+bool Timeline::sound_around(TaskId task) const {
+  const auto t = static_cast<std::size_t>(task);
+  const std::int32_t group = model_->group[t];
+  if (group >= 0 && group_runs_[static_cast<std::size_t>(group)] < 1) return false;
+  for (const BufferId b : model_->reads[t]) {
+    if (!events(b).empty() && events(b).front().use) return false;
+  }
+  for (const BufferId b : model_->writes[t]) {
+    if (!events(b).empty() && events(b).front().use) return false;
+  }
+  if (!versions_in_order(task)) return false;
+  for (const TaskId other : model_->tied[t]) {
+    if (!versions_in_order(other)) return false;
+  }
+  return true;
+}
+
+bool Timeline::versions_in_order(TaskId task) const {
+  const auto& runs = runs_of(task);
+  if (runs.empty()) return true;
+  for (const TaskId u : model_->after[static_cast<std::size_t>(task)]) {
+    if (runs_of(u).empty() || runs_of(u).front() > runs.front()) return false;
+  }
+  for (const TaskId u : model_->before[static_cast<std::size_t>(task)]) {
+    if (!runs_of(u).empty() && runs_of(u).front() < runs.back()) return false;
+  }
+  return true;
+}
+
+std::int32_t Timeline::previous_run(std::int32_t slot) const {
+  for (--slot; slot >= 0 && task_at(slot) < 0;) --slot;
+  return slot;
+}
+
+std::int32_t Timeline::next_run(std::int32_t slot) const {
+  for (++slot; slot < end_ && task_at(slot) < 0;) ++slot;
+  return slot < end_ ? slot : slots_;
+}
+
+std::int32_t Timeline::make_room_before(std::int32_t slot, int count) {
+  std::int32_t left = slot;
+  int empty = 0, moved = 0;
+  while (empty < count) {
+    if (--left < 0 || moved > kMostMoved) return -1;
+    if (task_at(left) < 0) ++empty;
+    else ++moved;
+  }
+  // [left, slot) holds `count` empty slots; its runs go to the front of it, the first of them first.
+  std::int32_t to = left;
+  for (std::int32_t s = left; s < slot; ++s) {
+    const TaskId task = task_at(s);
+    if (task < 0) continue;
+    if (s != to) {
+      remove(s);
+      insert(task, to);
+    }
+    ++to;
+  }
+  return to;
+}
+
+}  // namespace tidemark::plan
