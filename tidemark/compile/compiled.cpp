@@ -63,7 +63,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
   const bool all = options.optimise;
-  graph = optimise(std::move(graph), {.fuse = all, .layouts = all, .early_updates = all});
+  graph = optimise(std::move(graph), {.simplify = all, .fuse = all, .layouts = all, .early_updates = all});
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
