@@ -16,12 +16,12 @@ struct BoundOptions {
   double time_limit = 0.5;  // process CPU seconds
   // Minimum cuts to make at most; with it reached before the time limit, the result is the same on every
   // machine.
-  std::int64_t effort = 4000;
+  std::int64_t effort = 20'000;
   // A plan that is known: a bound that reaches it is not raised further.
   double known_seconds = std::numeric_limits<double>::infinity();
   bool branch = true;
   bool stages = true;  // several moments at once
-  int leaves = 64;     // of the branching, at most
+  int leaves = 256;    // of the branching, at most
   bool peak = true;    // with a bound on the peak
   bool certificate = true;
 };
