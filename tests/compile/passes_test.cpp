@@ -109,10 +109,10 @@ TEST(Updates, TheOptimizerRunsAsSoonAsItsGradientIsThere) {
     for (std::size_t i = 0; i < p.w.size(); ++i) next.w[i] = p.w[i] - 0.1 * g.w[i];
     return std::make_pair(next, value);
   };
-  const P p{std::vector<Tensor>(6, abstract({{8, 8}}))};
+  const P p{std::vector<Tensor>(6, abstract({{64, 64}}))};
   auto early = compile(step, {.state = 1});
   auto late = compile(step, {.state = 1, .optimise = false});
-  const Tensor x = abstract({{4, 8}});
+  const Tensor x = abstract({{16, 64}});
   // Late: all six gradients live together.
   EXPECT_LT(early.plan_for(p, x).plan().live_peak, late.plan_for(p, x).plan().live_peak);
   EXPECT_EQ(count(early.plan_for(p, x).graph(), "assign"), 0u);
