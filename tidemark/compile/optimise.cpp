@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/optimise.h"
 
+#include "tidemark/ir/layout.h"
+#include "tidemark/ops/table.h"
+
 namespace tidemark {
 
 Graph optimise(Graph graph, const OptimiseOptions& options) {
@@ -8,6 +11,7 @@ Graph optimise(Graph graph, const OptimiseOptions& options) {
     verify(g);
     return g;
   };
+  if (options.layouts) graph = verified(assign_layouts(std::move(graph), *find_op("contiguous")));
   graph = verified(place_updates(std::move(graph)));
   if (options.early_updates) graph = verified(early_updates(std::move(graph)));
   return graph;
