@@ -1,5 +1,6 @@
 // Lower bounds on the traced problems beside the reference's, with the CPU seconds they take; live bytes, no
-// offsets. bench_bound [folder of problems] [problem ...] SPDX-License-Identifier: Apache-2.0
+// offsets. bench_bound [folder of problems] [problem ...]
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

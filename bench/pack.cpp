@@ -1,6 +1,7 @@
 // Packing figures: bytes against the lower bound, process CPU seconds, beside the references.
 // Usage: bench_pack [--time SECONDS] [--capacity BYTES] [file.csv ...]; without files, the instances of
-// ../shared/packing. SPDX-License-Identifier: Apache-2.0
+// ../shared/packing.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
 #include <algorithm>

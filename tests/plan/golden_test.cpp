@@ -1,5 +1,6 @@
 // Every golden beside the format's description: the valid plans with their figures, the invalid ones with
-// their rule. SPDX-License-Identifier: Apache-2.0
+// their rule.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <simdjson.h>
 

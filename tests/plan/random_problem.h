@@ -1,8 +1,10 @@
 // Random problems with every feature of docs/format.md, small enough for exhaustive search or as large as
-// asked. SPDX-License-Identifier: Apache-2.0
+// asked.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/base/random.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/problem.h"
 
 namespace tidemark::plan {

@@ -1,6 +1,6 @@
 // Lower bounds on the time of any plan for a budget, with the cuts that give them: certificates, and the best
-// first plans of the search at the same time. docs/proofs.md argues their validity. SPDX-License-Identifier:
-// Apache-2.0
+// first plans of the search at the same time. docs/proofs.md argues their validity.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <limits>

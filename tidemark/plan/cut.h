@@ -1,6 +1,7 @@
 // The cut model: the least time that the rest of any plan costs, seen from the moment a task first runs, when
 // a byte stored at that moment has a price. One minimum cut for each price. Used by bound, and by solve for
-// its first plans. SPDX-License-Identifier: Apache-2.0
+// its first plans.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/plan/certificate.h"

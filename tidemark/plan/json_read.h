@@ -1,6 +1,7 @@
 // Reading the two file formats with simdjson: typed fields, no unknown nor duplicate ones, and errors that
 // name the place ("tasks[5].reads[2]"). Internal to problem_json.cpp, plan_json.cpp and the checkers of
-// proofs. SPDX-License-Identifier: Apache-2.0
+// proofs.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <simdjson.h>

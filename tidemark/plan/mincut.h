@@ -1,5 +1,6 @@
 // Maximum flow and minimum cut on small sparse networks with integer capacities; what the bounds on time rest
-// on. SPDX-License-Identifier: Apache-2.0
+// on.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

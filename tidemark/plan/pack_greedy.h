@@ -1,5 +1,6 @@
 // Size-ordered fitting, the first answer of pack: items one after the other, each where it fits. Internal to
-// pack. SPDX-License-Identifier: Apache-2.0
+// pack.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/plan/pack_items.h"

@@ -1,6 +1,7 @@
 // Which addresses are taken during a stretch of time: a segment tree over sections whose nodes hold sets of
 // address ranges. A dense packing has few holes, so the sets stay short where a conflict graph has hundreds
-// of millions of pairs. Internal to pack. SPDX-License-Identifier: Apache-2.0
+// of millions of pairs. Internal to pack.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The checker's machine: buffers, copies and streams as docs/format.md describes them, a step at a time. Near
-// linear in the steps; shares nothing with any planner. SPDX-License-Identifier: Apache-2.0
+// linear in the steps; shares nothing with any planner.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>

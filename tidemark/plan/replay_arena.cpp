@@ -17,6 +17,8 @@ ReplayArena::ReplayArena(const Problem& problem, const Plan& plan)
 
 std::string ReplayArena::what(BufferId buffer) const {
   if (buffer == Placement::kWorkspace) return "workspace";
+  if (buffer < 0 || static_cast<std::size_t>(buffer) >= problem_.buffers.size())
+    return fmt::format("buffer {}", buffer);
   return fmt::format("buffer {} '{}'", buffer, problem_.buffers[static_cast<std::size_t>(buffer)].name);
 }
 

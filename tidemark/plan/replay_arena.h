@@ -1,5 +1,6 @@
 // The checker's arena: what lies where at the moment, and the first rule about offsets that is broken.
-// Internal to replay.cpp, which tells it what each step creates and ends. SPDX-License-Identifier: Apache-2.0
+// Internal to replay.cpp, which tells it what each step creates and ends.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <map>

@@ -1,6 +1,7 @@
 // A problem as the bounds see it: values (a buffer at one of its versions), who makes and reads them, and
 // what must have run before or cannot have run before the moment a task first runs, in every plan. Input of
-// the cut model. SPDX-License-Identifier: Apache-2.0
+// the cut model.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Versions of buffers that tasks update: which one each task's place in the list gives it, and which are
-// current. Internal to replay.cpp. SPDX-License-Identifier: Apache-2.0
+// current. Internal to replay.cpp.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <span>

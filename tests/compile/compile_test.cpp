@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tidemark/front/grad.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/matmul.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
+
+namespace tidemark {
+namespace {
+
+struct Mlp {
+  std::vector<Tensor> w;
+};
+
+Mlp deep_mlp(int layers, std::int64_t width) {
+  Mlp p;
+  for (int i = 0; i < layers; ++i) {
+    std::vector<float> data(static_cast<std::size_t>(width * width));
+    for (std::size_t j = 0; j < data.size(); ++j) data[j] = static_cast<float>((static_cast<int>(j * 37 + static_cast<std::size_t>(i) * 11) % 101) - 50) / 400.0f;
+    p.w.push_back(tensor(data, {width, width}));
+  }
+  return p;
+}
+
+Tensor loss(const Mlp& p, const Tensor& x) {
+  Tensor h = x;
+  for (std::size_t i = 0; i < p.w.size(); ++i) {
+    const Scope scope("layer", static_cast<std::int64_t>(i));
+    h = name(tanh(matmul(h, p.w[i])), "h");
+  }
+  return mean(square(h));
+}
+
+std::vector<float> bits(const Tensor& t) { return {t.data<float>().begin(), t.data<float>().end()}; }
+
+TEST(Compile, GivesTheSameNumbersAsEager) {
+  const Mlp p = deep_mlp(4, 16);
+  const Tensor x = full({8, 16}, 0.5);
+  const auto eager = value_and_grad(loss)(p, x);
+  auto step = compile(value_and_grad(loss));
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const auto compiled = step(p, x);
+    EXPECT_EQ(bits(compiled.value), bits(eager.value));
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t j = 0; j < 256; ++j) EXPECT_NEAR(bits(compiled.grad.w[i])[j], bits(eager.grad.w[i])[j], 1e-6);
+    }
+  }
+}
+
+TEST(Compile, HeldOutputsSurviveTheNextRun) {
+  auto f = compile([](const Tensor& x) { return x * 2.0; });
+  const Tensor a = f(full({100}, 1));
+  const Tensor b = f(full({100}, 5));
+  EXPECT_EQ(bits(a)[99], 2);
+  EXPECT_EQ(bits(b)[99], 10);
+}
+
+TEST(Compile, AnotherShapeIsAnotherPlan) {
+  auto f = compile([](const Tensor& x) { return sum(x); });
+  EXPECT_EQ(bits(f(ones({10})))[0], 10);
+  EXPECT_EQ(bits(f(ones({3, 5})))[0], 15);
+  EXPECT_EQ(bits(f(ones({10})))[0], 10);
+}
+
+struct State {
+  Mlp params;
+  Tensor steps;
+};
+std::pair<State, Tensor> sgd_step(const State& s, const Tensor& x) {
+  const auto [value, g] = value_and_grad(loss)(s.params, x);
+  State next = s;
+  for (std::size_t i = 0; i < g.w.size(); ++i) next.params.w[i] = s.params.w[i] - 0.1 * g.w[i];
+  next.steps = s.steps + 1.0;
+  return {next, value};
+}
+
+TEST(Compile, StateTakesItsOwnStorageAndNothingElse) {
+  State state{deep_mlp(3, 16), scalar(0.0f)};
+  const Tensor x = full({4, 16}, 0.5);
+  State eager = state;
+  auto step = compile(sgd_step, {.state = 1});
+  const void* storage = state.params.w[0].storage()->data();
+  state.params = deep_mlp(3, 16);
+  storage = state.params.w[0].storage()->data();
+  Tensor value;
+  float first = 0;
+  for (int i = 0; i < 5; ++i) {
+    std::tie(state, value) = step(std::move(state), x);
+    if (i == 0) first = bits(value)[0];
+    eager = sgd_step(eager, x).first;
+  }
+  EXPECT_EQ(state.params.w[0].storage()->data(), storage) << "updated in place";
+  EXPECT_LT(bits(value)[0], first);
+  EXPECT_EQ(bits(state.steps)[0], 5);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 256; ++j) EXPECT_NEAR(bits(state.params.w[i])[j], bits(eager.params.w[i])[j], 1e-6);
+  }
+}
+
+TEST(Compile, StateThatIsStillHeldIsCopied) {
+  const State state{deep_mlp(2, 8), scalar(0.0f)};
+  const std::vector<float> before = bits(state.params.w[0]);
+  auto step = compile(sgd_step, {.state = 1});
+  const auto [next, value] = step(state, full({4, 8}, 0.5));
+  EXPECT_EQ(bits(state.params.w[0]), before);
+  EXPECT_NE(bits(next.params.w[0]), before);
+}
+
+TEST(Compile, PeakIsPredictedAndCountedAndTheNullDeviceAgrees) {
+  const Mlp p = deep_mlp(6, 32);
+  const Tensor x = full({64, 32}, 0.5);
+  auto step = compile(value_and_grad(loss));
+  step(p, x);
+  const Compiled& c = step.plan_for(p, x);
+  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+  const Account account = c.account();
+  EXPECT_EQ(account.most_live, c.plan().live_peak);
+  EXPECT_LE(account.arena_high_water, c.program().arena_bytes);
+  EXPECT_GE(account.arena_high_water, c.program().arena_bytes - 64);
+  EXPECT_EQ(account.launches, static_cast<std::int64_t>(c.program().instrs.size()));
+  Bytes rows = 0;
+  for (const MemoryRow& row : c.memory()) rows += row.bytes;
+  EXPECT_EQ(rows, c.peak_predicted());
+}
+
+TEST(Compile, EveryBudgetGivesTheSameBits) {
+  const Mlp p = deep_mlp(10, 32);
+  const Tensor x = full({256, 32}, 0.5);
+  auto all = compile(value_and_grad(loss));
+  const auto expected = all(p, x);
+  for (const double fraction : {0.9, 0.7, 0.5}) {
+    auto step = compile(value_and_grad(loss), {.memory = fraction});
+    const auto got = step(p, x);
+    const Compiled& c = step.plan_for(p, x);
+    EXPECT_LE(c.peak_measured(), c.plan().budget);
+    EXPECT_LT(c.peak_measured(), all.plan_for(p, x).peak_measured());
+    EXPECT_EQ(bits(got.value), bits(expected.value));
+    for (std::size_t i = 0; i < p.w.size(); ++i) EXPECT_EQ(bits(got.grad.w[i]), bits(expected.grad.w[i])) << "at " << fraction << " layer " << i;
+  }
+}
+
+TEST(Compile, ABudgetThatCannotBeMetIsRefusedBeforeAnythingRuns) {
+  const Mlp p = deep_mlp(4, 32);
+  auto step = compile(value_and_grad(loss), {.memory = 1_KiB});
+  try {
+    step(p, full({64, 32}, 0.5));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    EXPECT_NE(std::string(e.what()).find("1.00 KiB"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Compile, AHundredGigabyteStepIsPlannedWithoutAllocatingIt) {
+  Mlp p;
+  for (int i = 0; i < 12; ++i) p.w.push_back(abstract({{8192, 8192}, DType::f32}));
+  auto step = compile(value_and_grad(loss));
+  const Compiled& c = step.plan_for(p, abstract({{262144, 8192}, DType::f32}));
+  EXPECT_GT(c.peak_predicted(), 100_GiB);
+  EXPECT_EQ(c.account().most_live, c.plan().live_peak);
+}
+
+TEST(Compile, TimelineCoversEveryTask) {
+  const Mlp p = deep_mlp(3, 16);
+  const Tensor x = full({4, 16}, 0.5);
+  auto step = compile(value_and_grad(loss));
+  Timeline timeline = step.plan_for(p, x).timeline();
+  step.record_timeline(&timeline);
+  step(p, x);
+  ASSERT_FALSE(timeline.entries.empty());
+  for (std::size_t i = 1; i < timeline.entries.size(); ++i) EXPECT_LE(timeline.entries[i - 1].end_ns, timeline.entries[i].begin_ns);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,52 @@
+// One op on one sample: the questions that the op-table test asks of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/front/eager.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/ir/op.h"
+
+namespace tidemark::testing {
+
+class OpCase {
+ public:
+  OpCase(const Op& op, const Sample& sample, std::uint64_t seed);
+
+  // Each gives "" or what is wrong.
+  std::string shapes_agree() const;
+  std::string vjp_matches_jvp() const;  // <ct, J dx> == <J^T ct, dx>
+  std::string jvp_matches_differences() const;
+  std::string second_derivatives_match() const;  // forward over reverse against differences of the gradient
+  std::string in_place_is_bitwise_equal() const;
+  std::string repeats_bitwise() const;  // run after run, and for 1, 2 and 3 threads where `deterministic`
+  std::string fast_agrees_with_reference() const;
+  std::string narrow_dtypes_agree() const;  // f32, bf16, f16 against f64
+  std::string view_agrees_with_copy() const;
+  std::string accepts_what_it_says() const;  // strided inputs give the same bits as dense ones
+  bool differentiable() const;
+  const Op& op() const { return op_; }
+
+ private:
+  using Kind = std::unique_ptr<Kernel> (*)(const Op&, const KernelSpec&);
+  KernelSpec spec(int threads) const;
+  Tensors call(const Tensors& in) const;
+  Tensors random_like(const Tensors& like, std::uint64_t salt) const;
+  Tensors floats(const Tensors& all) const;          // the float ones
+  Tensors with_floats(const Tensors& floats) const;  // the inputs with those replaced
+  Tensors outputs_of(const Tensors& float_inputs) const;
+  Tensors run(const KernelSpec& spec, Kind prepare_kind) const;
+
+  const Op& op_;
+  const Sample& sample_;
+  std::uint64_t seed_;
+  Tensors in_;
+};
+
+// Bitwise for same dtypes; else the largest difference relative to the largest magnitude.
+bool same_bits(const Tensors& a, const Tensors& b);
+double distance(const Tensors& a, const Tensors& b);
+double dot(const Tensors& a, const Tensors& b);
+double element(const Tensor& t, std::int64_t i);
+Tensor with_elements(const Type& type, const std::function<double(std::int64_t)>& f);
+
+}  // namespace tidemark::testing

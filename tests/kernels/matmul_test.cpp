@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/kernels/cpu/matmul.h"
+
+#include "tests/kernels/support.h"
+#include "tidemark/kernels/cpu/gemm.h"
+#include "tidemark/kernels/ref/matmul.h"
+
+namespace tidemark::kernels {
+namespace {
+
+struct Case {
+  const char* what;
+  Value a, b;
+  Shape c;
+};
+
+std::vector<Case> cases(DType t) {
+  return {
+      {"plain", dense({37, 65}, t), dense({65, 41}, t), {37, 41}},
+      {"one element", dense({1, 1}, t), dense({1, 1}, t), {1, 1}},
+      {"row times matrix", dense({1, 300}, t), dense({300, 19}, t), {1, 19}},
+      {"matrix times column", dense({33, 70}, t), dense({70, 1}, t), {33, 1}},
+      {"outer product", dense({33, 1}, t), dense({1, 34}, t), {33, 34}},
+      {"deep", dense({13, 700}, t), dense({700, 33}, t), {13, 33}},
+      {"a transposed", laid_out({24, 36}, {1, 24}, t), dense({36, 48}, t), {24, 48}},
+      {"b transposed", dense({24, 36}, t), laid_out({36, 50}, {1, 36}, t), {24, 50}},
+      {"both transposed", laid_out({25, 36}, {1, 25}, t), laid_out({36, 50}, {1, 36}, t), {25, 50}},
+      {"a part of wider rows", laid_out({24, 36}, {100, 1}, t), dense({36, 48}, t), {24, 48}},
+      {"batch with b shared", dense({3, 5, 40}, t), dense({40, 32}, t), {3, 5, 32}},
+      {"batch", dense({3, 17, 20}, t), dense({3, 20, 18}, t), {3, 17, 18}},
+      {"batch with a shared", dense({17, 20}, t), dense({3, 20, 18}, t), {3, 17, 18}},
+      {"leading axes broadcast", dense({2, 1, 17, 20}, t), dense({3, 20, 18}, t), {2, 3, 17, 18}},
+      {"heads as a view",
+       laid_out({2, 4, 6, 8}, {192, 8, 32, 1}, t),
+       laid_out({2, 4, 8, 6}, {192, 8, 1, 32}, t),
+       {2, 4, 6, 6}},
+      {"stride 0 on a batch axis", laid_out({3, 6, 8}, {0, 8, 1}, t), dense({3, 8, 5}, t), {3, 6, 5}},
+      {"no rows", dense({0, 8}, t), dense({8, 5}, t), {0, 5}},
+      {"nothing to sum", dense({3, 0}, t), dense({0, 5}, t), {3, 5}},
+      {"empty batch", dense({0, 3, 4}, t), dense({4, 5}, t), {0, 3, 5}},
+  };
+}
+
+KernelSpec spec_of(const Case& c, DType t, int threads = 2) {
+  return {.in = {c.a, c.b}, .out = {dense(c.c, t)}, .threads = threads};
+}
+
+TEST(Matmul, FastAgreesWithPlain) {
+  for (const DType t : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    for (const Case& c : cases(t)) {
+      Bed bed(spec_of(c, t));
+      const auto fast = matmul(bed.spec);
+      ASSERT_NE(fast, nullptr);
+      expect_agreement(bed, *fast, *matmul_reference(bed.spec), tolerance(t),
+                       fmt::format("{} {}", name_of(t), c.what));
+    }
+  }
+}
+
+TEST(Matmul, OurOwnAgreesWithPlainOnAnyStrides) {
+  for (const Case& c : cases(DType::f32)) {
+    Bed bed(spec_of(c, DType::f32));
+    expect_agreement(bed, *gemm(bed.spec), *matmul_reference(bed.spec), tolerance(DType::f32), c.what);
+  }
+  Bed bed({.in = {laid_out({24, 36}, {100, 2}), laid_out({36, 31}, {3, 200})},
+           .out = {dense({24, 31})},
+           .threads = 2});
+  expect_agreement(bed, *gemm(bed.spec), *matmul_reference(bed.spec), tolerance(DType::f32),
+                   "no unit stride");
+}
+
+TEST(Matmul, IntegersAreExact) {
+  Bed bed({.in = {dense({5, 9}, DType::i32), dense({9, 4}, DType::i32)}, .out = {dense({5, 4}, DType::i32)}});
+  EXPECT_EQ(matmul(bed.spec), nullptr);
+  bed.run(*matmul_reference(bed.spec));
+  const auto a = bed.input(0), b = bed.input(1), c = bed.output();
+  double sum = 0;
+  for (std::size_t l = 0; l < 9; ++l) sum += a[2 * 9 + l] * b[l * 4 + 3];
+  EXPECT_EQ(c[2 * 4 + 3], sum);
+}
+
+TEST(Matmul, OurOwnGivesTheSameBitsForAnyThreadCount) {
+  KernelSpec spec{.in = {dense({150, 600}), dense({600, 1100})}, .out = {dense({150, 1100})}, .threads = 1};
+  Bed bed(spec);
+  const auto one = bed.results(*gemm(spec));
+  for (const int threads : {2, 3}) {
+    spec.threads = threads;
+    EXPECT_EQ(bed.results(*gemm(spec)), one) << threads << " threads";
+  }
+}
+
+TEST(Matmul, RunsWithoutLargeAllocations) {
+  for (const DType t : {DType::f64, DType::f32, DType::bf16}) {
+    for (const Case& c :
+         {Case{"plain", dense({200, 300}, t), dense({300, 250}, t), {200, 250}},
+          Case{"a transposed", laid_out({200, 300}, {1, 200}, t), dense({300, 250}, t), {200, 250}},
+          Case{"b transposed", dense({200, 300}, t), laid_out({300, 250}, {1, 300}, t), {200, 250}},
+          Case{"wider rows", laid_out({200, 300}, {900, 1}, t), dense({300, 250}, t), {200, 250}}}) {
+      Bed bed(spec_of(c, t));
+      const auto kernel = matmul(bed.spec);
+      const auto workspace = Storage::allocate(kernel->workspace());
+      bed.run(*kernel, workspace->data());  // the threads' own start-up is not ours
+      const LargeAllocations counted;
+      bed.run(*kernel, workspace->data());
+      EXPECT_EQ(counted.count(), 0) << name_of(t) << " " << c.what;
+    }
+  }
+}
+
+TEST(Matmul, TheCountSeesAnAllocation) {
+  const LargeAllocations counted;
+  const auto s = Storage::allocate(8192);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_EQ(counted.count(), 1);
+#endif
+}
+
+}  // namespace
+}  // namespace tidemark::kernels

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/cli/verb.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr Verb kVerbs[] = {
+    {"plan", "Plan a problem inside a memory budget", plan_verb},
+    {"check", "Check a plan, its figures and its proof against the problem", check_verb},
+    {"pack", "Give buffers with lifetimes offsets in one arena", pack_verb},
+    {"schedule", "Count what a checkpoint schedule for a loop costs", schedule_verb},
+};
+
+}  // namespace
+
+std::span<const Verb> verbs() { return kVerbs; }
+
+}  // namespace tidemark::cli

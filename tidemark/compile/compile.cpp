@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/compile.h"
+
+namespace tidemark {
+
+CompileCache::CompileCache(CompileOptions options)
+    : options_(std::move(options)), device_(options_.device ? options_.device : cpu()) {}
+
+CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names,
+                                      int state_tensors, const Trace& f) {
+  std::vector<Type> types;
+  types.reserve(inputs.size());
+  for (const Tensor& t : inputs) types.push_back(t.type());
+  for (const auto& entry : entries_) {
+    if (entry->types == types) return *entry;
+  }
+  const auto builder = Builder::make();
+  Tensors traced;
+  for (std::size_t i = 0; i < inputs.size(); ++i) traced.push_back(builder->input(types[i], names[i]));
+  const Tensors results = f(std::move(traced));
+  auto entry = std::make_unique<Entry>();
+  Graph graph = builder->finish(results);
+  entry->captures = builder->captures();
+  if (state_tensors > static_cast<int>(results.size())) {
+    fail(Error::Kind::usage,
+         "[compile] {} state tensors vs {} results; return the next version of the state first",
+         state_tensors, results.size());
+  }
+  for (int i = 0; i < state_tensors; ++i) {
+    if (types[static_cast<std::size_t>(i)] != results[static_cast<std::size_t>(i)].type()) {
+      fail(Error::Kind::usage,
+           "[compile] state {} ({}) is {} vs {} returned; return the next version of the state first", i,
+           names[static_cast<std::size_t>(i)], to_string(types[static_cast<std::size_t>(i)]),
+           to_string(results[static_cast<std::size_t>(i)].type()));
+    }
+    graph.updates.emplace_back(i, i);
+  }
+  entry->types = std::move(types);
+  entry->compiled = std::make_unique<Compiled>(std::move(graph), options_, device_);
+  entries_.push_back(std::move(entry));
+  return *entries_.back();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,132 @@
+// compile(f, options): a callable that traces f for the types it is called with, plans it inside the memory
+// budget and runs the plan. Arguments and results are Tensors or aggregates of them (front/aggregate.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <any>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "tidemark/compile/compiled.h"
+#include "tidemark/front/aggregate.h"
+#include "tidemark/front/eager.h"
+#include "tidemark/ir/builder.h"
+
+namespace tidemark {
+
+// One Compiled for each set of argument types, all in one arena where it is large enough.
+class TIDEMARK_API CompileCache {
+ public:
+  explicit CompileCache(CompileOptions options);
+  using Trace = std::function<Tensors(Tensors)>;
+  struct Entry {
+    std::vector<Type> types;
+    Tensors captures;  // what the function closed over: further inputs
+    std::unique_ptr<Compiled> compiled;
+  };
+  // `state_tensors`: how many of the leading tensors are state.
+  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, int state_tensors, const Trace& f);
+  const CompileOptions& options() const { return options_; }
+
+ private:
+  CompileOptions options_;
+  std::shared_ptr<Device> device_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+template <typename F>
+class Function {
+ public:
+  Function(F f, CompileOptions options)
+      : f_(std::move(f)), cache_(std::make_shared<CompileCache>(std::move(options))) {}
+
+  template <typename... Args>
+  auto operator()(Args&&... args) {
+    using Result = std::decay_t<std::invoke_result_t<F&, std::decay_t<Args>...>>;
+    auto [entry, result] = prepare<Result>(args...);
+    Tensors inputs;
+    (take(std::forward<Args>(args), inputs), ...);
+    inputs.insert(inputs.end(), entry->captures.begin(), entry->captures.end());
+    Tensors outputs = entry->compiled->run(std::move(inputs), timeline_);
+    return unflatten(result, outputs);
+  }
+
+  // Plans for these arguments (contents are not needed: abstract() will do) without running.
+  template <typename... Args>
+  Compiled& plan_for(const Args&... args) {
+    using Result = std::decay_t<std::invoke_result_t<F&, std::decay_t<Args>...>>;
+    return *prepare<Result>(args...).first->compiled;
+  }
+  void record_timeline(Timeline* timeline) { timeline_ = timeline; }
+
+ private:
+  template <typename Arg>
+  static void take(Arg&& arg, Tensors& into) {
+    for_each_tensor(arg, [&](const std::string&, auto& t) {
+      if constexpr (std::is_rvalue_reference_v<Arg&&> && !std::is_const_v<std::remove_reference_t<Arg>>) {
+        into.push_back(std::move(t));
+      } else {
+        into.push_back(t);
+      }
+    });
+  }
+
+  template <typename Result, typename... Args>
+  std::pair<CompileCache::Entry*, Result> prepare(const Args&... args) {
+    Tensors inputs;
+    std::vector<std::string> names;
+    std::vector<int> counts;
+    const auto add = [&](const auto& arg) {
+      const std::size_t before = inputs.size();
+      for_each_tensor(arg, [&](const std::string& name, const Tensor& t) {
+        inputs.push_back(t);
+        names.push_back(name);
+      });
+      counts.push_back(static_cast<int>(inputs.size() - before));
+    };
+    (add(args), ...);
+    int state_tensors = 0;
+    for (int i = 0; i < cache_->options().state && i < static_cast<int>(counts.size()); ++i)
+      state_tensors += counts[static_cast<std::size_t>(i)];
+    CompileCache::Entry& entry = cache_->at(inputs, names, state_tensors, [&](Tensors traced) {
+      std::tuple<std::decay_t<Args>...> copies(args...);
+      std::size_t next = 0;
+      std::apply([&](auto&... arg) { (replace(arg, traced, next), ...); }, copies);
+      Result result = std::apply([&](auto&... arg) { return f_(arg...); }, copies);
+      Tensors flat = flatten(result);
+      results_.emplace_back(std::move(result));
+      return flat;
+    });
+    return {&entry, result_like<Result>(entry)};
+  }
+
+  template <typename Arg>
+  static void replace(Arg& arg, const Tensors& tensors, std::size_t& next) {
+    for_each_tensor(arg, [&](const std::string&, Tensor& t) { t = tensors[next++]; });
+  }
+
+  template <typename Result>
+  Result result_like(const CompileCache::Entry& entry) {
+    for (const auto& [known, result] : shapes_) {
+      if (known == &entry) return std::any_cast<const Result&>(result);
+    }
+    shapes_.emplace_back(&entry, std::any(std::move(results_.back())));
+    results_.pop_back();
+    return std::any_cast<const Result&>(shapes_.back().second);
+  }
+
+  F f_;
+  std::shared_ptr<CompileCache> cache_;
+  std::vector<std::any> results_;
+  std::vector<std::pair<const CompileCache::Entry*, std::any>> shapes_;
+  Timeline* timeline_ = nullptr;
+};
+
+template <typename F>
+Function<F> compile(F f, CompileOptions options = {}) {
+  return Function<F>(std::move(f), std::move(options));
+}
+
+}  // namespace tidemark

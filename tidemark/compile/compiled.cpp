@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/compiled.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tidemark/compile/optimise.h"
+#include "tidemark/front/eager.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark {
+
+Budget Budget::minimum() {
+  Budget b;
+  b.kind = Kind::minimum;
+  return b;
+}
+
+namespace {
+
+plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options) {
+  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  switch (options.memory.kind) {
+    case Budget::Kind::unlimited:
+      break;
+    case Budget::Kind::bytes:
+      solve_options.budget = options.memory.bytes;
+      break;
+    case Budget::Kind::fraction: {
+      const Bytes resident = plan::resident_bytes(problem);
+      solve_options.budget =
+          resident + static_cast<Bytes>(options.memory.fraction *
+                                        static_cast<double>(plan::store_all_live_peak(problem) - resident));
+      break;
+    }
+    case Budget::Kind::minimum:
+      solve_options.budget = plan::smallest_peak(problem, solve_options).peak;
+      break;
+  }
+  const std::string planner = !options.planner.empty()   ? options.planner
+                              : solve_options.budget < 0 ? "store_all"
+                                                         : "solve";
+  const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
+  if (planner != "solve" && named == nullptr)
+    fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
+  plan::Plan plan = named ? plan::run_planner(*named, problem, solve_options) : plan::solve(problem, solve_options);
+  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
+    std::string message =
+        fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
+    if (plan.smallest_peak) message += fmt::format("; needs at least {}", format_bytes(*plan.smallest_peak));
+    if (!plan.reason.empty()) message += ": " + plan.reason;
+    throw Error(Error::Kind::infeasible, message);
+  }
+  const std::string broken = plan::check(problem, plan);
+  TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
+  return plan;
+}
+
+}  // namespace
+
+Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
+    : device_(std::move(device)) {
+  const bool all = options.optimise;
+  graph = optimise(std::move(graph), {.fuse = all, .layouts = all, .early_updates = all});
+  posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
+  plan_ = make_plan(posed_.problem, options);
+  program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
+  residents_.resize(program_->residents.size());
+  updated_by_.assign(this->graph().inputs.size(), -1);
+  for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
+  lent_.resize(this->graph().outputs.size());
+}
+
+Tensors Compiled::run(Tensors inputs, Timeline* timeline) {
+  const Graph& g = graph();
+  TIDEMARK_CHECK(inputs.size() == g.inputs.size(), "{} inputs given, {} wanted", inputs.size(),
+                 g.inputs.size());
+  for (std::weak_ptr<Storage>& weak : lent_) {
+    if (const auto held = weak.lock()) held->detach();
+    weak.reset();
+  }
+  Bytes resident = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Tensor& t = inputs[i];
+    if (t.type() != g.type(g.inputs[i])) {
+      fail(Error::Kind::usage, "[compiled] argument {} ({}) is {} vs {} when it was traced", i,
+           g.value(g.inputs[i]).name, to_string(t.type()), to_string(g.type(g.inputs[i])));
+    }
+    if (!t.concrete())
+      fail(Error::Kind::usage, "[compiled] argument {} ({}) has no contents", i, g.value(g.inputs[i]).name);
+    if (updated_by_[i] >= 0 && !t.unique()) {
+      auto copy = Storage::allocate(t.type().bytes());
+      if (t.type().bytes() > 0)
+        std::memcpy(copy->data(), t.storage()->data(), static_cast<std::size_t>(t.type().bytes()));
+      t = from_storage(t.type(), std::move(copy));
+    }
+    residents_[i] = t.storage()->data();
+    resident += round_up(t.type().bytes(), problem().align);
+  }
+  // Planning allocates nothing: the arena comes with the first run.
+  if (!executor_) {
+    const Bytes before = device_->allocated();
+    executor_ = std::make_unique<Executor>(program_, device_);
+    arena_measured_ = device_->allocated() - before;
+  }
+  executor_->run(residents_, timeline);
+  measured_ = resident + arena_measured_;
+  Tensors outputs;
+  outputs.reserve(g.outputs.size());
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    const Place& place = program_->outputs[o];
+    const Type& type = g.type(g.outputs[o]);
+    if (place.resident >= 0) {
+      outputs.push_back(from_storage(type, inputs[static_cast<std::size_t>(place.resident)].storage()));
+    } else {
+      auto storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
+      lent_[o] = storage;
+      outputs.push_back(from_storage(type, std::move(storage)));
+    }
+  }
+  return outputs;
+}
+
+Account Compiled::account() const {
+  const auto account = std::make_shared<Account>();
+  Executor executor(program_, null_device(account, device_->threads()));
+  const std::vector<void*> nothing(program_->residents.size(), nullptr);
+  executor.run(nothing);
+  return *account;
+}
+
+Timeline Compiled::timeline() const {
+  Timeline t;
+  t.entries.resize(program_->instrs.size());
+  return t;
+}
+
+std::vector<MemoryRow> Compiled::memory() const {
+  Bytes state = 0, inputs = 0;
+  const Graph& g = graph();
+  for (std::size_t i = 0; i < g.inputs.size(); ++i) {
+    (updated_by_[i] >= 0 ? state : inputs) += round_up(g.type(g.inputs[i]).bytes(), problem().align);
+  }
+  // The arena at its fullest moment: workspace of that task, outputs among what is live, the rest
+  // activations.
+  Bytes most = 0, workspace = 0;
+  for (const Instr& i : program_->instrs) {
+    if (i.live > most) most = i.live, workspace = problem().tasks[static_cast<std::size_t>(i.task)].workspace;
+  }
+  const Bytes live = std::max<Bytes>(0, most - state - inputs);
+  return {{"state (parameters, optimizer)", state},
+          {"inputs", inputs},
+          {"activations and gradients at the peak", live - workspace},
+          {"workspace at the peak", workspace},
+          {"between buffers", program_->arena_bytes - live}};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,85 @@
+// A traced program taken through the whole pipeline: optimise, pose, solve, check, lower, run. The only place
+// where the phases are wired together. compile() (compile.h) keeps one of these for each set of argument
+// types.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tidemark/compile/pose.h"
+#include "tidemark/plan/plan.h"
+#include "tidemark/runtime/executor.h"
+
+namespace tidemark {
+
+// How much memory a compiled program may use: bytes, a fraction of what keeping everything needs, or the
+// least there is.
+class TIDEMARK_API Budget {
+ public:
+  enum class Kind { unlimited, bytes, fraction, minimum };
+  Budget() = default;
+  Budget(Bytes bytes) : kind(Kind::bytes), bytes(bytes) {}               // NOLINT: implicit by design
+  Budget(int bytes) : Budget(static_cast<Bytes>(bytes)) {}               // NOLINT
+  Budget(double fraction) : kind(Kind::fraction), fraction(fraction) {}  // NOLINT
+  static Budget minimum();
+
+  Kind kind = Kind::unlimited;
+  Bytes bytes = 0;
+  double fraction = 1;  // of the store-all peak above the resident bytes, as docs/format.md defines per cent
+};
+
+struct CompileOptions {
+  Budget memory;
+  std::shared_ptr<Device> device;  // null: cpu() on all threads
+  // The first `state` arguments are state: the function returns their next versions first, and they take the
+  // same storage.
+  int state = 0;
+  double time_limit = 1;  // seconds for the planner
+  std::string planner;    // "": store_all without a budget, solve with one; else a named planner
+  std::string name = "program";
+  bool optimise = true;  // cse, folding, fusion, layouts; off for tests of the plain graph
+};
+
+struct MemoryRow {
+  std::string what;
+  Bytes bytes = 0;
+};
+
+class TIDEMARK_API Compiled {
+ public:
+  Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device);
+
+  // One tensor for each of the graph's inputs. Outputs lie in the arena; those still held when the next run
+  // starts are copied out then. Inputs that an output updates are overwritten where nobody else holds them,
+  // else copied first.
+  Tensors run(Tensors inputs, Timeline* timeline = nullptr);
+  // Without arithmetic, on a device that only keeps account.
+  Account account() const;
+
+  const Graph& graph() const { return posed_.binding.graph; }
+  const plan::Problem& problem() const { return posed_.problem; }
+  const plan::Plan& plan() const { return plan_; }
+  const Program& program() const { return *program_; }
+  const Binding& binding() const { return posed_.binding; }
+  Timeline timeline() const;  // sized for run()
+  Bytes peak_predicted() const { return plan_.peak; }
+  // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
+  // the first run.
+  Bytes peak_measured() const { return measured_; }
+  // What the peak consists of; the rows add up to it.
+  std::vector<MemoryRow> memory() const;
+
+ private:
+  Posed posed_;
+  plan::Plan plan_;
+  std::shared_ptr<const Program> program_;
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<void*> residents_;
+  std::vector<std::weak_ptr<Storage>> lent_;
+  std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
+  Bytes arena_measured_ = 0, measured_ = 0;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/pose.h"
+
+#include <algorithm>
+
+#include "tidemark/compile/storage_facts.h"
+#include "tidemark/ir/op.h"
+
+namespace tidemark {
+namespace {
+
+// A node that only renames storage: its outputs are views, so nothing runs.
+bool is_view(const Graph& g, const Node& n) {
+  return !n.out.empty() &&
+         std::all_of(n.out.begin(), n.out.end(), [&](ValueId v) { return g.value(v).alias_of >= 0; });
+}
+
+Bytes storage_bytes(const Value& v) {
+  return v.layout.blocked.empty() ? v.type.bytes() : v.layout.blocked_bytes;
+}
+
+}  // namespace
+
+Posed pose(Graph graph, const PoseOptions& options) {
+  Posed posed;
+  plan::Problem& problem = posed.problem;
+  Binding& binding = posed.binding;
+  problem.name = options.name;
+  problem.align = 64;
+  binding.buffer_of_value.assign(graph.values.size(), -1);
+  const auto add_buffer = [&](ValueId v, bool resident, const char* kind) {
+    const Value& value = graph.value(v);
+    binding.buffer_of_value[static_cast<std::size_t>(v)] =
+        static_cast<plan::BufferId>(problem.buffers.size());
+    binding.value_of_buffer.push_back(v);
+    problem.buffers.push_back({.name = value.name.empty() ? fmt::format("%{}", v) : value.name,
+                               .bytes = storage_bytes(value),
+                               .resident = resident,
+                               .kind = kind});
+  };
+  for (const ValueId v : graph.inputs) add_buffer(v, true, "input");
+  for (const auto& [in, out] : graph.updates) {
+    binding.buffer_of_value[static_cast<std::size_t>(graph.outputs[static_cast<std::size_t>(out)])] =
+        binding.buffer_of_value[static_cast<std::size_t>(graph.inputs[static_cast<std::size_t>(in)])];
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    for (const ValueId v : node.out) {
+      if (binding.buffer_of_value[static_cast<std::size_t>(v)] < 0 && graph.value(v).alias_of < 0)
+        add_buffer(v, false, "");
+    }
+    for (const ValueId v : node.out) {
+      if (graph.value(v).alias_of >= 0) {
+        binding.buffer_of_value[static_cast<std::size_t>(v)] =
+            binding.buffer_of_value[static_cast<std::size_t>(root_of(graph, v))];
+      }
+    }
+    if (is_view(graph, node)) continue;
+
+    KernelSpec spec{.attrs = node.attrs, .regions = node.regions, .threads = options.threads};
+    for (const ValueId v : node.in) spec.in.push_back(graph.value(v));
+    for (const ValueId v : node.out) spec.out.push_back(graph.value(v));
+    std::shared_ptr<const Kernel> kernel = prepare(*node.op, spec);
+    const Cost cost = cost_of(*node.op, spec);
+    plan::Task task{.name = node.out.empty() ? node.op->name : graph.value(node.out[0]).name,
+                    .kind = node.op->name};
+    task.seconds = std::max(cost.flops / options.roofline.flops_per_second,
+                            cost.bytes / options.roofline.bytes_per_second) +
+                   options.roofline.seconds_per_task;
+    task.workspace = kernel->workspace();
+    task.random = node.op->facts.random;
+    const auto buffer = [&](ValueId v) { return binding.buffer_of_value[static_cast<std::size_t>(v)]; };
+    for (const ValueId v : node.in) {
+      if (std::find(task.reads.begin(), task.reads.end(), buffer(v)) == task.reads.end())
+        task.reads.push_back(buffer(v));
+    }
+    for (const ValueId v : node.out) {
+      task.writes.push_back(buffer(v));
+      if (std::find(task.reads.begin(), task.reads.end(), buffer(v)) != task.reads.end()) task.once = true;
+    }
+    task.once = task.once || node.op->facts.effect;
+    for (const auto& [i, o] : node.op->facts.in_place) {
+      if (i >= static_cast<int>(node.in.size()) || o >= static_cast<int>(node.out.size())) continue;
+      const ValueId from = node.in[static_cast<std::size_t>(i)], to = node.out[static_cast<std::size_t>(o)];
+      const plan::BufferId b = buffer(from);
+      // One argument only may read the storage, and it must be all of it.
+      const auto readers =
+          std::count_if(node.in.begin(), node.in.end(), [&](ValueId v) { return buffer(v) == b; });
+      if (problem.buffers[static_cast<std::size_t>(b)].resident || b == buffer(to) || readers != 1) continue;
+      if (problem.buffers[static_cast<std::size_t>(buffer(to))].resident) continue;
+      if (covers_alike(graph.value(from), graph.value(to)) &&
+          storage_bytes(graph.value(root_of(graph, from))) == storage_bytes(graph.value(to))) {
+        task.in_place.emplace_back(b, buffer(to));
+      }
+    }
+    problem.tasks.push_back(std::move(task));
+    binding.node_of_task.push_back(static_cast<std::int32_t>(n));
+    binding.kernel_of_task.push_back(std::move(kernel));
+  }
+  for (const ValueId v : graph.outputs) {
+    const plan::BufferId b = binding.buffer_of_value[static_cast<std::size_t>(v)];
+    if (std::find(problem.outputs.begin(), problem.outputs.end(), b) == problem.outputs.end())
+      problem.outputs.push_back(b);
+  }
+  binding.graph = std::move(graph);
+  return posed;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <queue>
+
+#include "tidemark/compile/optimise.h"
+#include "tidemark/compile/storage_facts.h"
+#include "tidemark/ir/op.h"
+#include "tidemark/ops/assign.h"
+
+namespace tidemark {
+
+Graph place_updates(Graph graph) {
+  const std::vector<std::int32_t> maker = makers(graph);
+  std::vector<std::int32_t> last_reader(graph.values.size(), -1);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId v : graph.nodes[n].in) {
+      auto& last = last_reader[static_cast<std::size_t>(root_of(graph, v))];
+      last = std::max(last, static_cast<std::int32_t>(n));
+    }
+  }
+  std::vector<char> taken(graph.values.size(), 0);
+  for (const auto& [in, out] : graph.updates) {
+    const ValueId old = graph.inputs[static_cast<std::size_t>(in)];
+    ValueId& next = graph.outputs[static_cast<std::size_t>(out)];
+    const std::int32_t n = maker[static_cast<std::size_t>(next)];
+    bool direct = n >= 0 && graph.value(next).alias_of < 0 && !taken[static_cast<std::size_t>(next)] &&
+                  last_reader[static_cast<std::size_t>(old)] <= n;
+    if (direct) {
+      const Node& node = graph.nodes[static_cast<std::size_t>(n)];
+      direct = std::count(node.in.begin(), node.in.end(), old) == 1 &&
+               std::any_of(node.op->facts.in_place.begin(), node.op->facts.in_place.end(),
+                           [&](const auto& pair) {
+                             return pair.first < static_cast<int>(node.in.size()) &&
+                                    pair.second < static_cast<int>(node.out.size()) &&
+                                    node.in[static_cast<std::size_t>(pair.first)] == old &&
+                                    node.out[static_cast<std::size_t>(pair.second)] == next;
+                           }) &&
+               covers_alike(graph.value(old), graph.value(next));
+      // Another input that views the old version would be overwritten under the kernel.
+      for (const ValueId v : node.in) direct = direct && (v == old || root_of(graph, v) != old);
+    }
+    if (!direct) {
+      graph.values.push_back(Value{.type = graph.type(old), .name = graph.value(old).name});
+      const auto assigned = static_cast<ValueId>(graph.values.size() - 1);
+      graph.nodes.push_back(Node{.op = &assign_op, .in = {old, next}, .out = {assigned}});
+      next = assigned;
+      taken.push_back(0);
+    }
+    taken[static_cast<std::size_t>(next)] = 1;
+  }
+  return graph;
+}
+
+namespace {
+
+// Nodes that only updates depend on.
+std::vector<char> serves_updates_alone(const Graph& g) {
+  std::vector<char> wanted_elsewhere(g.values.size(), 0);
+  std::vector<char> is_update(g.outputs.size(), 0);
+  for (const auto& [in, out] : g.updates) is_update[static_cast<std::size_t>(out)] = 1;
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    if (!is_update[o]) wanted_elsewhere[static_cast<std::size_t>(g.outputs[o])] = 1;
+  }
+  std::vector<char> alone(g.nodes.size(), 0);
+  for (std::size_t n = g.nodes.size(); n-- > 0;) {
+    const Node& node = g.nodes[n];
+    alone[n] = std::none_of(node.out.begin(), node.out.end(), [&](ValueId v) { return wanted_elsewhere[static_cast<std::size_t>(v)]; });
+    if (alone[n]) continue;
+    for (const ValueId v : node.in) wanted_elsewhere[static_cast<std::size_t>(v)] = 1;
+  }
+  return alone;
+}
+
+}  // namespace
+
+Graph early_updates(Graph g) {
+  const std::vector<char> alone = serves_updates_alone(g);
+  const std::vector<std::int32_t> maker = makers(g);
+  // waits[n]: makers of its inputs, and for an update the other readers of the version it overwrites, not yet placed.
+  std::vector<std::int32_t> waits(g.nodes.size(), 0);
+  std::vector<std::vector<std::int32_t>> frees(g.nodes.size());
+  const auto wait = [&](std::int32_t n, std::int32_t on) {
+    if (on < 0 || on == n) return;
+    ++waits[static_cast<std::size_t>(n)];
+    frees[static_cast<std::size_t>(on)].push_back(n);
+  };
+  std::vector<std::int32_t> overwriter(g.values.size(), -1);
+  for (const auto& [in, out] : g.updates) {
+    overwriter[static_cast<std::size_t>(g.inputs[static_cast<std::size_t>(in)])] = maker[static_cast<std::size_t>(g.outputs[static_cast<std::size_t>(out)])];
+  }
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    for (const ValueId v : g.nodes[n].in) {
+      wait(static_cast<std::int32_t>(n), maker[static_cast<std::size_t>(v)]);
+      const std::int32_t update = overwriter[static_cast<std::size_t>(root_of(g, v))];
+      if (update >= 0) wait(update, static_cast<std::int32_t>(n));
+    }
+  }
+  // The given order, with the nodes that serve updates slipped in as soon as they can run.
+  std::vector<std::int32_t> order;
+  order.reserve(g.nodes.size());
+  std::vector<char> placed(g.nodes.size(), 0);
+  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ready;
+  const auto place = [&](std::int32_t n) {
+    placed[static_cast<std::size_t>(n)] = 1;
+    order.push_back(n);
+    for (const std::int32_t m : frees[static_cast<std::size_t>(n)]) {
+      if (--waits[static_cast<std::size_t>(m)] == 0 && alone[static_cast<std::size_t>(m)]) ready.push(m);
+    }
+  };
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    // Without inputs there is nothing to wait for, and no use before its reader: it keeps its place.
+    if (!placed[n] && (!alone[n] || waits[n] == 0)) place(static_cast<std::int32_t>(n));
+    while (!ready.empty()) {
+      const std::int32_t m = ready.top();
+      ready.pop();
+      if (!placed[static_cast<std::size_t>(m)]) place(m);
+    }
+  }
+  TIDEMARK_CHECK(order.size() == g.nodes.size(), "{} of {} nodes placed", order.size(), g.nodes.size());
+  std::vector<Node> nodes;
+  nodes.reserve(order.size());
+  for (const std::int32_t n : order) nodes.push_back(std::move(g.nodes[static_cast<std::size_t>(n)]));
+  g.nodes = std::move(nodes);
+  return g;
+}
+
+}  // namespace tidemark

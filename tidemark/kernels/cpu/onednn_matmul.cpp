@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/kernels/cpu/gemm.h"
+#include "tidemark/kernels/cpu/matmul.h"
+#include "tidemark/kernels/cpu/onednn.h"
+
+namespace tidemark::kernels {
+
+#ifdef TIDEMARK_WITH_ONEDNN
+namespace {
+
+// Sizes and strides of one operand, with batch axes that it shares as size 1.
+struct Array {
+  std::vector<std::int64_t> sizes, strides;
+  void axis(std::int64_t size, std::int64_t stride) {
+    sizes.push_back(stride == 0 ? 1 : size);
+    strides.push_back(stride);
+  }
+  void matrix(std::int64_t rows, std::int64_t columns, std::int64_t row, std::int64_t column) {
+    // The stride of an axis of size 1 means nothing; oneDNN still looks at it.
+    if (rows == 1) row = columns * column;
+    if (columns == 1) column = row == 1 ? rows : 1;
+    sizes.insert(sizes.end(), {rows, columns});
+    strides.insert(strides.end(), {row, column});
+    for (std::size_t i = sizes.size() - 2; i-- > 0;) {
+      if (strides[i] == 0) strides[i] = strides[i + 1] * sizes[i + 1] > 1 ? dense_step(i) : 1;
+    }
+  }
+  std::int64_t dense_step(std::size_t i) const {
+    std::int64_t step = 1;
+    for (std::size_t j = i + 1; j < sizes.size(); ++j) step *= sizes[j];
+    return step;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> onednn_matmul(const Product& p, int threads) {
+  if (p.empty() || p.k == 0 || p.batch.size() > 3) return nullptr;
+  Array a, b, c;
+  for (const Product::Axis& axis : p.batch) {
+    a.axis(axis.size, axis.a);
+    b.axis(axis.size, axis.b);
+    c.axis(axis.size, axis.c);
+  }
+  a.matrix(p.m, p.k, p.a_m, p.a_k);
+  b.matrix(p.k, p.n, p.b_k, p.b_n);
+  c.matrix(p.m, p.n, p.c_m, p.c_n);
+  for (const Array* x : {&a, &b, &c}) {
+    for (const std::int64_t stride : x->strides) {
+      if (stride < 1) return nullptr;
+    }
+  }
+  const onednn::Threads scope(threads);
+  const onednn::Desc da = onednn::strided(a.sizes, a.strides), db = onednn::strided(b.sizes, b.strides),
+                     dc = onednn::strided(c.sizes, c.strides);
+  dnnl_primitive_desc_t desc = nullptr;
+  if (dnnl_matmul_primitive_desc_create(&desc, onednn::engine(), da.get(), db.get(), nullptr, dc.get(),
+                                        onednn::attributes().get()) != dnnl_success) {
+    return nullptr;
+  }
+  const onednn::PrimitiveDesc owned(desc);
+  // Its other implementations allocate behind our back or are slow.
+  if (onednn::implementation(owned).rfind("brg", 0) != 0) return nullptr;
+
+  class Matmul final : public Kernel {
+   public:
+    Matmul(onednn::Primitive primitive, int threads)
+        : Kernel(primitive.scratchpad()), primitive_(std::move(primitive)), threads_(threads) {}
+    void run(const Operands& o) const override {
+      const onednn::Threads scope(threads_);
+      primitive_.run({o.in[0], o.in[1], o.out[0], o.workspace});
+    }
+
+   private:
+    onednn::Primitive primitive_;
+    int threads_;
+  };
+  return std::make_unique<Matmul>(
+      onednn::Primitive(owned,
+                        {{DNNL_ARG_SRC, da.get()}, {DNNL_ARG_WEIGHTS, db.get()}, {DNNL_ARG_DST, dc.get()}}),
+      threads);
+}
+#else
+std::unique_ptr<Kernel> onednn_matmul(const Product&, int) { return nullptr; }
+#endif
+
+std::unique_ptr<Kernel> matmul(const KernelSpec& spec) {
+  if (spec.out[0].type.dtype == DType::f32) {
+    if (auto kernel = onednn_matmul(product_of(spec), spec.threads)) return kernel;
+  }
+  return gemm(spec);
+}
+
+}  // namespace tidemark::kernels

@@ -1,0 +1,25 @@
+// From an order of runs to a whole plan: drops, copies that start and end tiers ask for, figures, offsets.
+// What the planners that decide only on runs share; each of them ends with finish.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/plan/plan.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark::plan {
+
+// `runs` are steps of kind run, in order, with the in-place pairs that they use. A buffer is dropped after
+// its last use before it is made again, or before the end. A buffer that starts in a tier is fetched just
+// before it is read, one that ends in one is copied out after its last use, both waited for at once. Over
+// budget: an infeasible plan with the peak in `smallest_peak`. The result is checked; runs that make no plan
+// are Error(internal).
+TIDEMARK_API Plan finish(const Problem& problem, std::vector<Step> runs, const Options& options);
+
+// The steps and figures that finish gives without offsets, unchecked and whatever the budget.
+TIDEMARK_API Plan with_drops(const Problem& problem, std::vector<Step> runs);
+
+// Gives every buffer and workspace of `plan`'s steps a place: placements, arena_bytes, peak. Stops early at a
+// packing that fits `capacity` (the arena's share of the budget; -1: as small as possible).
+TIDEMARK_API void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit);
+
+}  // namespace tidemark::plan

@@ -1,0 +1,42 @@
+// Every schedule that can be made; registry.h has them by name. docs/schedules.md says which to use when.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/schedule/schedule.h"
+
+namespace tidemark::schedule {
+
+// Of writing and reading one state, in units of one forward step.
+struct Costs {
+  double write = 0, read = 0;
+};
+
+// One advance that tapes all steps, one reverse.
+TIDEMARK_API SchedulePtr store_all(std::int64_t steps);
+// Keeps every period-th state; segments are run again and taped whole, the last one first.
+TIDEMARK_API SchedulePtr periodic(std::int64_t steps, std::int64_t period);
+// periodic with the period that makes slots and taped steps equal: ceil(sqrt(steps)).
+TIDEMARK_API SchedulePtr sqrt(std::int64_t steps);
+// Bisection: about log2(steps) slots and log2(steps) / 2 re-runs a step.
+TIDEMARK_API SchedulePtr binary(std::int64_t steps);
+
+// The fewest forward steps that `slots` states allow (the initial state takes one), then the fewest writes.
+// Constant memory.
+TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots);
+// The least time where writing and reading take some.
+TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots, const Costs& ram);
+// The fewest forward steps where a slot holds a state or the adjoint data of one step. Constant memory.
+TIDEMARK_API SchedulePtr mixed(std::int64_t steps, std::int64_t slots);
+
+// RAM is tier 0, disk tier 1.
+TIDEMARK_API SchedulePtr multistage(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots,
+                                    const Costs& ram = {}, const Costs& disk = {});
+TIDEMARK_API SchedulePtr disk_revolve(std::int64_t steps, std::int64_t slots, const Costs& ram,
+                                      const Costs& disk);
+TIDEMARK_API SchedulePtr h_revolve(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots,
+                                   const Costs& ram, const Costs& disk);
+
+// For loops whose length is known only at their end; see Schedule::finish.
+TIDEMARK_API SchedulePtr online(std::int64_t slots);
+
+}  // namespace tidemark::schedule
