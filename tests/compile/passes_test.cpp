@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "tidemark/base/random.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/optimise.h"
 #include "tidemark/front/grad.h"
@@ -32,7 +33,12 @@ TEST(Text, RoundTrips) {
     const Graph again = parse(text, find_op);
     EXPECT_EQ(hash(again), hash(g));
     Graph bare = g;
-    for (Node& n : bare.nodes) n.loc = {};
+    for (Node& n : bare.nodes) {
+      n.loc = {};
+      for (Graph& region : n.regions) {
+        for (Node& m : region.nodes) m.loc = {};
+      }
+    }
     EXPECT_EQ(print(again), print(bare));
   }
 }
@@ -84,6 +90,75 @@ TEST(Passes, ConstantsFold) {
   const Graph g = optimise(trace([](const Tensor& x) { return x * ((full_like(x, 2) + 1.0) * 4.0); }, abstract({{4}})), {.fuse = false});
   EXPECT_EQ(count(g, "mul"), 1u);
   EXPECT_EQ(count(g, "add"), 0u);
+}
+
+TEST(Fuse, AChainIsOneTask) {
+  const auto f = [](const Tensor& x, const Tensor& b) { return tanh(x * 2.0 + b) - exp(x); };
+  const Graph g = optimise(trace(f, abstract({{6, 5}}), abstract({{5}})));
+  ASSERT_EQ(g.nodes.size(), 1u) << print(g);
+  EXPECT_STREQ(g.nodes[0].op->name, "fused");
+}
+
+TEST(Fuse, AnOptimizerIsOneTaskWithThreeOutputs) {
+  const auto adam = [](const Tensors& s, const Tensor& g) {
+    const Tensor m = s[1] * 0.9 + g * 0.1, v = s[2] * 0.99 + square(g) * 0.01;
+    return Tensors{s[0] - 0.001 * m / (sqrt(v) + 1e-8), m, v};
+  };
+  const Tensor p = abstract({{64, 64}});
+  const Graph g = optimise(trace(adam, Tensors{p, p, p}, p));
+  ASSERT_EQ(g.nodes.size(), 1u) << print(g);
+  EXPECT_EQ(g.nodes[0].out.size(), 3u);
+}
+
+TEST(Fuse, AReductionEndsAChain) {
+  const Graph g = optimise(trace([](const Tensor& x) { return sum(square(x - 1.0), {1}); }, abstract({{6, 5}})));
+  ASSERT_EQ(g.nodes.size(), 1u) << print(g);
+  EXPECT_STREQ(g.nodes[0].op->name, "fused_fold");
+}
+
+TEST(Fuse, WhatTheBackwardPassNeedsIsNotMadeInTheForwardPass) {
+  const auto f = [](const Tensor& w, const Tensor& x) { return sum(matmul(tanh(matmul(x, w)), w)); };
+  const Graph g = optimise(trace(grad(f), abstract({{8, 8}}), abstract({{4, 8}})));
+  for (const Node& n : g.nodes) {
+    if (std::string(n.op->name) == "fused") EXPECT_EQ(n.out.size(), 1u) << print(g);
+  }
+}
+
+// Random programs of elementwise ops, reductions and products: fused and not, the same bits.
+TEST(Fuse, RandomProgramsKeepTheirBits) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto f = [seed](const Tensor& a, const Tensor& b) {
+      Rng rng(seed);
+      Tensors pool{a, b, a * 0.5};
+      for (int i = 0; i < 25; ++i) {
+        const auto pick = [&] { return pool[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(pool.size())))]; };
+        const Tensor x = pick(), y = pick();
+        switch (rng.below(9)) {
+          case 0: pool.push_back(x + y); break;
+          case 1: pool.push_back(x * y * 0.1); break;
+          case 2: pool.push_back(tanh(x)); break;
+          case 3: pool.push_back(x - sum(y, {1}, {.axes = true}) * 0.01); break;
+          case 4: pool.push_back(matmul(x, transpose(y)) * 0.05); break;
+          case 5: pool.push_back(maximum(x, y)); break;
+          case 6: pool.push_back(transpose(x)); break;
+          case 7: pool.push_back(x + sum(y) * 0.001); break;
+          default: pool.push_back(sigmoid(x) * y); break;
+        }
+      }
+      return Tensors{pool.back(), sum(pool[pool.size() - 2]), pool[pool.size() - 3]};
+    };
+    std::vector<float> data(144);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 17) / 17.0f - 0.4f;
+    const Tensor a = tensor(data, {12, 12}), b = full({12, 12}, 0.3);
+    auto plain = compile(f, {.optimise = false});
+    auto all = compile(f);
+    const Tensors expected = plain(a, b), got = all(a, b);
+    for (std::size_t t = 0; t < got.size(); ++t) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(got[t].numel()); ++i) {
+        ASSERT_EQ(expected[t].data<float>()[i], got[t].data<float>()[i]) << "seed " << seed << " output " << t << " element " << i;
+      }
+    }
+  }
 }
 
 TEST(Passes, AllTogetherKeepTheBits) {
