@@ -5,12 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "tidemark/base/json.h"
-
 namespace tidemark::plan {
 namespace {
 
 using Wide = __int128;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -99,6 +98,7 @@ std::pair<int, int> Evaluation::stored_range(int i, ValueId v) const {
 }
 
 double Evaluation::seconds(const Certificate::Leaf& leaf) const {
+  const bool timed = !leaf.impossible;
   const int k = stages() - 1;
   const int n = values_.tasks();
   // Reduced costs: of run(i, j, t) by pair of stages, made on first use, and of stored(i, v).
@@ -112,9 +112,10 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
   Wide total = 0;
   for (int l = 0; l <= k; ++l) {
     auto& r = runs(l, l);
-    for (TaskId t = 0; t < n; ++t) r[at(t)] = cost_[at(t)];
+    for (TaskId t = 0; timed && t < n; ++t) r[at(t)] = cost_[at(t)];
   }
   std::vector<Units> floors = usual_floor_;
+  if (!timed) floors.assign(floors.size(), 0);
   for (const auto& f : leaf.floors) floors[at(f.task)] = f.y;
   for (TaskId t = 0; t < n; ++t) {
     if (values_.duty[at(t)] == t) total += floors[at(t)];
@@ -122,13 +123,16 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     for (int l = 0; l <= k && y != 0; ++l) runs(l, l)[at(t)] -= y;
   }
   for (int i = 1; i <= k; ++i) {
+    const Bytes held = facts_[at(i - 1)].held;
     const double price = leaf.prices[at(i - 1)];
-    if (std::ldexp(price, 62 - unit_exponent_) > 0x1p120) return -std::numeric_limits<double>::infinity();
-    for (ValueId v = 0; v < values_.values(); ++v)
-      stored[at(i)][at(v)] += priced(price, values_.size[at(v)], unit_exponent_, false);
-    const Bytes room = budget_ - facts_[at(i - 1)].held;
-    total -=
-        room >= 0 ? priced(price, room, unit_exponent_, true) : -priced(price, -room, unit_exponent_, false);
+    const auto worth = [&](Bytes bytes, bool up) -> Wide {
+      return timed ? priced(price, bytes, unit_exponent_, up) : Wide{bytes};
+    };
+    Bytes most = std::max(budget_, held);
+    for (Bytes size : values_.size) most = std::max(most, size);
+    if (std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p99 && timed) return -kInfinity;
+    for (ValueId v = 0; v < values_.values(); ++v) stored[at(i)][at(v)] += worth(values_.size[at(v)], false);
+    total -= budget_ >= held ? worth(budget_ - held, true) : -worth(held - budget_, false);
   }
   const bool movable = !values_.problem.tiers.empty();
   const auto supply = [&](int i, int j, ValueId v, Units y) {
@@ -147,10 +151,6 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
   for (const auto& r : leaf.sum) {
     runs(r.i, r.j)[at(r.task)] += r.y;
     for (int l = r.i; l <= r.j; ++l) runs(l, l)[at(r.task)] -= r.y;
-  }
-  for (const auto& r : leaf.within) {
-    runs(r.a, r.b)[at(r.task)] += r.y;
-    runs(r.i, r.j)[at(r.task)] -= r.y;
   }
   const auto add = [&](Wide reduced, std::pair<int, int> range) {
     total += reduced > 0 ? reduced * range.first : reduced * range.second;
@@ -177,44 +177,8 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
       add(stored[at(i)][at(v)], range);
     }
   }
+  if (!timed) return total > 0 ? kInfinity : -kInfinity;
   return std::ldexp(static_cast<double>(total), unit_exponent_);
-}
-
-std::string to_json(const Certificate& c) {
-  JsonWriter w;
-  const auto list = [&](const char* name, const auto& rows, auto&& fields) {
-    if (rows.empty()) return;
-    w.key(name).begin_array();
-    for (const auto& r : rows) {
-      w.begin_array();
-      fields(r);
-      w.end_array();
-    }
-    w.end_array();
-  };
-  w.begin_object().key("seconds").begin_object().field("unit_exponent", c.unit_exponent);
-  w.key("moments").begin_array();
-  for (TaskId t : c.moments) w.value(t);
-  w.end_array().key("leaves").begin_array();
-  for (const Certificate::Leaf& leaf : c.leaves) {
-    w.new_line().begin_object();
-    list("decisions", leaf.decisions,
-         [&](const auto& d) { w.value(d.moment).value(d.value).value(d.stored ? 1 : 0); });
-    w.key("prices").begin_array();
-    for (double p : leaf.prices) w.value(p);
-    w.end_array();
-    list("need", leaf.need,
-         [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.value).value(r.y); });
-    list("keep", leaf.keep,
-         [&](const auto& r) { w.value(r.i).value(r.j).value(r.at).value(r.value).value(r.y); });
-    list("sum", leaf.sum, [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.y); });
-    list("within", leaf.within,
-         [&](const auto& r) { w.value(r.i).value(r.j).value(r.a).value(r.b).value(r.task).value(r.y); });
-    list("floors", leaf.floors, [&](const auto& r) { w.value(r.task).value(r.y); });
-    w.end_object();
-  }
-  w.end_array().end_object().end_object();
-  return w.take();
 }
 
 }  // namespace tidemark::plan

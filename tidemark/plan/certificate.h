@@ -34,11 +34,6 @@ struct Certificate {
     TaskId task;
     Units y;
   };
-  struct Within {  // run(a, b, task) <= run(i, j, task) where i <= a <= b <= j
-    std::int32_t i, j, a, b;
-    TaskId task;
-    Units y;
-  };
   struct Floor {  // sum over the tasks that do the work of `task`, and the stages l, of run(l, l, t) >= 1
     TaskId task;
     Units y;
@@ -46,11 +41,12 @@ struct Certificate {
   // One leaf of the branching, from "not stored" to "stored" in the order of the list.
   struct Leaf {
     std::vector<Decision> decisions;
+    bool impossible =
+        false;  // no plan has these decisions: the multipliers are bytes, the price 1, runs cost nothing
     std::vector<double> prices;  // seconds a byte at each moment
     std::vector<Need> need;
     std::vector<Keep> keep;
     std::vector<Sum> sum;
-    std::vector<Within> within;
     std::vector<Floor> floors;  // instead of the usual one
   };
   std::vector<TaskId> moments;  // each surely runs before the next
@@ -88,7 +84,5 @@ class TIDEMARK_API Evaluation {
   std::vector<Units> cost_, usual_floor_;
   bool chain_ = true;
 };
-
-TIDEMARK_API std::string to_json(const Certificate& certificate);
 
 }  // namespace tidemark::plan

@@ -174,9 +174,9 @@ class CutModel::Builder {
     if (node_of_task_[at(who)] != kUnknown) return node_of_task_[at(who)];
     const double seconds = many ? cost_of_group(who) : charge_[at(who)];
     const int node = node_of_task_[at(who)] = m_.flow_.add_node();
-    m_.runs_.push_back({who, node, seconds});
+    const auto capacity = static_cast<MinCut::Flow>(std::max(0.0, seconds) * m_.scale_);
+    m_.runs_.push_back({who, node, m_.flow_.add_edge(node, MinCut::kSink, capacity), seconds});
     m_.most_extra_ += seconds;
-    m_.flow_.add_edge(node, MinCut::kSink, static_cast<MinCut::Flow>(std::max(0.0, seconds) * m_.scale_));
     if (many) return node;
     for (ValueId v : v_.reads[who]) {
       const int from = need(v);
@@ -194,7 +194,7 @@ class CutModel::Builder {
     }
     const int to = maker >= 0 ? run_node(maker) : MinCut::kSink;
     const int edge = m_.flow_.add_edge(node_of_value_[at(v)], to, MinCut::kUnlimited);
-    if (maker < 0) m_.unmakeable_ += v_.size[at(v)];
+    m_.has_unmakeable_ = m_.has_unmakeable_ || maker < 0;
     if (maker >= 0 && storable) m_.free_.push_back(v);
     m_.need_of_[at(v)] = static_cast<int>(m_.needs_.size());
     m_.needs_.push_back({v, node_of_value_[at(v)], to, edge, storable || maker < 0, -1});
@@ -235,20 +235,9 @@ void CutModel::decide(ValueId value, int decision) {
   need.decision = decision;
 }
 
-Cut CutModel::cut(double price, Bytes budget) {
-  ++cuts_made_;
-  for (const Need& need : needs_) {
-    if (!need.storable) continue;
-    const double cost = price * static_cast<double>(values_.size[at(need.value)]) * scale_;
-    MinCut::Flow capacity = MinCut::kUnlimited >> 5;
-    if (cost < static_cast<double>(capacity)) capacity = static_cast<MinCut::Flow>(cost);
-    if (need.decision >= 0) capacity = need.decision == 1 ? 0 : MinCut::kUnlimited;
-    flow_.set_capacity(need.edge, capacity);
-  }
-  const double value = static_cast<double>(flow_.solve()) / scale_;
+Cut CutModel::chosen() const {
   Cut cut;
   cut.moment = moment_.task;
-  cut.price = price;
   cut.bytes = forced_ + decided_;
   for (const Need& need : needs_) {
     const bool stored = need.storable && flow_.source_side(need.node) && !flow_.source_side(need.to);
@@ -261,11 +250,49 @@ Cut CutModel::cut(double price, Bytes budget) {
     cut.again.push_back(run.task);
     cut.extra += run.seconds;
   }
+  return cut;
+}
+
+Cut CutModel::cut(double price, Bytes budget) {
+  ++cuts_made_;
+  for (const Need& need : needs_) {
+    if (!need.storable) continue;
+    const double cost = price * static_cast<double>(values_.size[at(need.value)]) * scale_;
+    MinCut::Flow capacity = MinCut::kUnlimited >> 5;
+    if (cost < static_cast<double>(capacity)) capacity = static_cast<MinCut::Flow>(cost);
+    if (need.decision >= 0) capacity = need.decision == 1 ? 0 : MinCut::kUnlimited;
+    flow_.set_capacity(need.edge, capacity);
+  }
+  const double value = static_cast<double>(flow_.solve()) / scale_;
+  Cut cut = chosen();
+  cut.price = price;
   cut.seconds = values_.floor_seconds + value - price * static_cast<double>(budget - forced_ - decided_);
   return cut;
 }
 
-Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less) {
+// The same network with runs for nothing and bytes for costs.
+Cut CutModel::least_stored(Certificate::Leaf* proof) {
+  ++cuts_made_;
+  for (const Run& run : runs_) flow_.set_capacity(run.edge, 0);
+  for (const Need& need : needs_) {
+    if (!need.storable) continue;
+    const Bytes size = std::min<Bytes>(values_.size[at(need.value)], MinCut::kUnlimited >> 2);
+    flow_.set_capacity(need.edge, need.decision < 0 ? size : need.decision == 1 ? 0 : MinCut::kUnlimited);
+  }
+  flow_.solve();
+  const Cut cut = chosen();
+  if (proof != nullptr) {
+    *proof = leaf(1);
+    std::erase_if(proof->need, [](const auto& r) { return r.i == 0; });
+    std::erase_if(proof->keep, [](const auto& r) { return r.i == 0; });
+    proof->floors.clear();
+  }
+  for (const Run& run : runs_)
+    flow_.set_capacity(run.edge, static_cast<MinCut::Flow>(std::max(0.0, run.seconds) * scale_));
+  return cut;
+}
+
+Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hint) {
   // `left` stores too much, `right` fits; the function of the price lies below both tangents.
   Cut left = cut(0, budget);
   Cut found = left;
@@ -275,30 +302,30 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less) {
   };
   report(left, left);
   if (left.bytes <= budget) return found;
-  const Bytes least = forced_ + decided_ + unmakeable_;
   Cut right;
   right.extra = most_extra_;
-  right.bytes = least;
-  if (least >= budget) {
-    // Nothing fits, or only just: the price can rise until the bound is what the caller wants.
-    const double excess = static_cast<double>(std::max<Bytes>(least - budget, 0));
-    const double price = excess > 0 ? std::max(enough - values_.floor_seconds, values_.floor_seconds) / excess
-                                    : 4 * most_extra_ / std::max(1.0, static_cast<double>(least));
-    found = cut(std::min(price, 1e30), budget);
-    report(left, found);
+  right.bytes = forced_ + decided_;
+  if (has_unmakeable_) right = least_stored();
+  if (right.bytes > budget) {
+    found.seconds = kInfinity;
+    report(left, right);
     return found;
   }
-  for (int round = 0; round < 64; ++round) {
-    const double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
+  for (int round = 0; round < 64 && left.bytes > right.bytes; ++round) {
+    double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
     if (!(price > 0)) break;
-    const double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
+    double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
+    if (round == 0 && hint > 0) {
+      price = hint;
+      meet = kInfinity;
+    }
     const Cut c = cut(price, budget);
     if (c.seconds > found.seconds) found = c;
     // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
-    const bool met = c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) || c.bytes == left.bytes ||
-                     (c.bytes == right.bytes && round > 0);
+    const bool met = c.seconds >= enough || c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) ||
+                     (c.bytes == left.bytes && round > 0) || (c.bytes == right.bytes && round > 0);
     (c.bytes > budget ? left : right) = c;
-    if (met || c.seconds >= enough) break;
+    if (met) break;
   }
   report(left, right);
   return found;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "tidemark/plan/pack_clock.h"
 
@@ -12,7 +13,8 @@ namespace {
 constexpr Units kNever = std::numeric_limits<Units>::max() / 4;
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t z = (a + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9 ^ (b + 0x94D049BB133111EB) * 0x9E3779B97F4A7C15;
+  std::uint64_t z =
+      (a + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9 ^ (b + 0x94D049BB133111EB) * 0x9E3779B97F4A7C15;
   z ^= z >> 29;
   z *= 0x94D049BB133111EB;
   return z ^ (z >> 32);
@@ -31,10 +33,11 @@ class Exact::Search {
     Units up, down;  // how far above its own offset the first pushes this item, and this item the first
   };
   struct Undo {
-    enum class Kind : std::uint8_t { item, section, place } kind;
-    bool skipped;
-    std::int32_t id, lowest;
-    Units floor, low;
+    static constexpr Units kPlace = -1, kSection = -2;  // in `floor`: what is undone is not an item's state
+    Units low;
+    std::int32_t id;
+    Units floor;
+    char skipped;
   };
 
   bool solve(std::size_t first, std::size_t last);
@@ -47,13 +50,14 @@ class Exact::Search {
   void undo_to(std::size_t mark);
   std::uint64_t key(std::size_t first, std::size_t last) const;
 
-  // The set, over maximal cliques only: a section whose items all live in a neighbour says nothing of its own.
+  // The set, over maximal cliques only: a section whose items all live in a neighbour says nothing of its
+  // own.
   std::int32_t n_ = 0, sections_ = 0;
   std::vector<std::int32_t> begin_, end_;
   std::vector<Units> height_;
   std::vector<std::vector<Units>> profile_;  // per item: its height in each of its sections
   std::vector<std::vector<Pair>> pairs_;
-  std::vector<std::vector<std::pair<std::int32_t, Units>>> in_section_;
+  std::vector<std::vector<std::int32_t>> in_section_;
 
   // The search.
   Units capacity_ = 0;
@@ -62,20 +66,22 @@ class Exact::Search {
   bool stopped_ = false;
   std::vector<char> placed_, skipped_;
   std::vector<Units> offset_, floor_, low_;
-  std::vector<Units> left_;               // per section: bytes of items not placed
-  std::vector<std::int32_t> lowest_;      // per section: an item not placed with the least low_
-  std::vector<std::int32_t> crossing_;    // per boundary before section s: items not placed that live on both sides
+  std::vector<Units> left_;            // per section: bytes of items not placed
+  std::vector<std::int32_t> watched_;  // per section: an item whose low_ leaves room for all that is left
+  std::vector<std::int32_t>
+      crossing_;  // per boundary before section s: items not placed that live on both sides
   std::vector<std::int64_t> stamp_;
   std::int64_t now_ = 0;
   std::vector<Undo> trail_;
-  std::vector<std::int32_t> stack_;       // the item lists of the nodes on the path
+  std::vector<std::int32_t> stack_;  // the item lists of the nodes on the path
   std::vector<std::uint64_t> failed_;
 };
 
 Exact::Search::Search(const Items& items) {
   n_ = static_cast<std::int32_t>(items.items.size());
   const auto sections = static_cast<std::size_t>(items.sections());
-  // Section s is maximal where something begins in it (or since the last maximal one) and something falls at its end.
+  // Section s is maximal where something begins in it (or since the last maximal one) and something falls at
+  // its end.
   std::vector<char> begins(sections + 1, 0), falls(sections + 1, 0);
   for (const Part& p : items.parts) falls[static_cast<std::size_t>(p.end)] = 1;
   for (const Item& i : items.items) begins[static_cast<std::size_t>(i.begin)] = 1;
@@ -101,8 +107,9 @@ Exact::Search::Search(const Items& items) {
     end_[i] = index[static_cast<std::size_t>(item.end)];
     height_[i] = item.height;
     for (const Part& p : items.parts_of(item))
-      for (std::int32_t s = index[static_cast<std::size_t>(p.begin)]; s < index[static_cast<std::size_t>(p.end)]; ++s) {
-        in_section_[static_cast<std::size_t>(s)].emplace_back(i, p.height);
+      for (std::int32_t s = index[static_cast<std::size_t>(p.begin)];
+           s < index[static_cast<std::size_t>(p.end)]; ++s) {
+        in_section_[static_cast<std::size_t>(s)].push_back(i);
         profile_[i].push_back(p.height);
       }
   }
@@ -110,20 +117,17 @@ Exact::Search::Search(const Items& items) {
   std::vector<std::int32_t> seen(begin_.size(), -1);
   for (std::int32_t i = 0; i < n_; ++i) {
     for (std::int32_t s = begin_[i]; s < end_[i]; ++s) {
-      Units mine = 0;
-      for (const auto& [j, h] : in_section_[s])
-        if (j == i) mine = h;
-      for (const auto& [j, h] : in_section_[s]) {
-        if (j == i || seen[j] == i) continue;
-        seen[j] = i;
-        pairs_[i].push_back({j, mine, h});
+      for (const std::int32_t j : in_section_[s]) {
+        if (j == i || std::exchange(seen[j], i) == i) continue;
+        pairs_[i].push_back({j, profile_[i][s - begin_[i]], profile_[j][s - begin_[j]]});
       }
     }
   }
   failed_.resize(std::size_t{1} << 18);
 }
 
-Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets) {
+Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                          std::vector<Units>& offsets) {
   capacity_ = height;
   rank_ = rank;
   budget_ = &budget;
@@ -137,13 +141,13 @@ Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budg
   stamp_.assign(n, 0);
   now_ = 0;
   left_.assign(static_cast<std::size_t>(sections_), 0);
-  lowest_.assign(static_cast<std::size_t>(sections_), -1);
+  watched_.assign(static_cast<std::size_t>(sections_), 0);
   crossing_.assign(static_cast<std::size_t>(sections_) + 1, 0);
   trail_.clear();
   stack_.clear();
   std::fill(failed_.begin(), failed_.end(), 0);
   for (std::int32_t s = 0; s < sections_; ++s)
-    for (const auto& [j, h] : in_section_[s]) left_[s] += h;
+    for (const std::int32_t j : in_section_[s]) left_[s] += profile_[j][s - begin_[j]];
   for (std::int32_t i = 0; i < n_; ++i) {
     for (std::int32_t s = begin_[i] + 1; s < end_[i]; ++s) ++crossing_[s];
     stack_.push_back(i);
@@ -225,7 +229,7 @@ bool Exact::Search::solve(std::size_t first, std::size_t last) {
 }
 
 bool Exact::Search::raise(std::int32_t j, Units floor) {
-  trail_.push_back({Undo::Kind::item, skipped_[j] != 0, j, 0, floor_[j], low_[j]});
+  trail_.push_back({low_[j], j, floor_[j], skipped_[j]});
   stamp_[j] = now_;
   floor_[j] = floor;
   low_[j] = std::max(low_[j], floor);
@@ -237,8 +241,9 @@ bool Exact::Search::raise(std::int32_t j, Units floor) {
 bool Exact::Search::place(std::int32_t i) {
   const Units level = floor_[i];
   ++now_;
-  trail_.push_back({Undo::Kind::place, false, i, 0, 0, 0});
+  trail_.push_back({low_[i], i, Undo::kPlace, 0});
   placed_[i] = 1;
+  low_[i] = kNever;
   offset_[i] = level;
   stamp_[i] = now_;
   for (std::int32_t s = begin_[i] + 1; s < end_[i]; ++s) --crossing_[s];
@@ -253,15 +258,15 @@ bool Exact::Search::place(std::int32_t i) {
   return check_sections(begin, end);
 }
 
-// Passes i over: another item must push it up from where it is. Else it could slide down there, and the packing
-// stands elsewhere in the tree.
+// Passes i over: another item must push it up from where it is. Else it could slide down there, and the
+// packing stands elsewhere in the tree.
 bool Exact::Search::skip(std::int32_t i) {
   const Units level = floor_[i];
   ++now_;
   Units low = kNever;
   for (const Pair& p : pairs_[i])
     if (!placed_[p.item]) low = std::min(low, std::max(low_[p.item], level) + p.down);
-  trail_.push_back({Undo::Kind::item, false, i, 0, floor_[i], low_[i]});
+  trail_.push_back({low_[i], i, floor_[i], 0});
   stamp_[i] = now_;
   skipped_[i] = 1;
   low_[i] = std::max(low_[i], low);
@@ -271,51 +276,40 @@ bool Exact::Search::skip(std::int32_t i) {
 
 bool Exact::Search::check_sections(std::int32_t begin, std::int32_t end) {
   for (std::int32_t s = begin; s < end; ++s)
-    if (lowest_[s] >= 0 && stamp_[lowest_[s]] == now_ && !check_section(s)) return false;
+    if (stamp_[watched_[s]] == now_ && low_[watched_[s]] > capacity_ - left_[s] && !check_section(s))
+      return false;
   return true;
 }
 
-// Nothing left in s can lie below the least low_, and without that item nothing below the second least.
+// Something must lie on the floor of s: an item whose low_ leaves room for all that is left there. One such
+// is watched, so that a section costs nothing while it stays.
 bool Exact::Search::check_section(std::int32_t s) {
-  Units least = kNever, second = kNever;
-  std::int32_t item = -1;
-  Units item_height = 0;
-  for (const auto& [j, h] : in_section_[s]) {
-    if (placed_[j]) continue;
-    if (low_[j] < least) {
-      second = least;
-      least = low_[j];
-      item = j;
-      item_height = h;
-    } else if (low_[j] < second) {
-      second = low_[j];
-    }
+  if (left_[s] == 0) return true;
+  const Units most = capacity_ - left_[s];
+  for (const std::int32_t j : in_section_[s]) {
+    if (low_[j] > most) continue;
+    trail_.push_back({watched_[s], s, Undo::kSection, 0});
+    watched_[s] = j;
+    return true;
   }
-  if (item != lowest_[s]) {
-    trail_.push_back({Undo::Kind::section, false, s, lowest_[s], 0, 0});
-    lowest_[s] = item;
-  }
-  if (item < 0) return true;
-  if (least + left_[s] > capacity_) return false;
-  return second == kNever || second + left_[s] - item_height <= capacity_;
+  return false;
 }
 
 void Exact::Search::undo_to(std::size_t mark) {
   while (trail_.size() > mark) {
     const Undo u = trail_.back();
     trail_.pop_back();
-    switch (u.kind) {
-      case Undo::Kind::item:
-        floor_[u.id] = u.floor;
-        low_[u.id] = u.low;
-        skipped_[u.id] = u.skipped;
-        break;
-      case Undo::Kind::section: lowest_[u.id] = u.lowest; break;
-      case Undo::Kind::place:
-        placed_[u.id] = 0;
-        for (std::int32_t s = begin_[u.id] + 1; s < end_[u.id]; ++s) ++crossing_[s];
-        for (std::int32_t s = begin_[u.id]; s < end_[u.id]; ++s) left_[s] += profile_[u.id][s - begin_[u.id]];
-        break;
+    if (u.floor == Undo::kSection) {
+      watched_[u.id] = static_cast<std::int32_t>(u.low);
+    } else if (u.floor == Undo::kPlace) {
+      low_[u.id] = u.low;
+      placed_[u.id] = 0;
+      for (std::int32_t s = begin_[u.id] + 1; s < end_[u.id]; ++s) ++crossing_[s];
+      for (std::int32_t s = begin_[u.id]; s < end_[u.id]; ++s) left_[s] += profile_[u.id][s - begin_[u.id]];
+    } else {
+      floor_[u.id] = u.floor;
+      low_[u.id] = u.low;
+      skipped_[u.id] = u.skipped;
     }
   }
 }
@@ -324,14 +318,16 @@ std::uint64_t Exact::Search::key(std::size_t first, std::size_t last) const {
   std::uint64_t sum = 1;
   for (std::size_t k = first; k < last; ++k) {
     const std::int32_t i = stack_[k];
-    sum += mix(static_cast<std::uint64_t>(i), skipped_[i] ? ~std::uint64_t{0} : static_cast<std::uint64_t>(floor_[i]));
+    sum += mix(static_cast<std::uint64_t>(i),
+               skipped_[i] ? ~std::uint64_t{0} : static_cast<std::uint64_t>(floor_[i]));
   }
   return sum;
 }
 
 Exact::Exact(const Items& items) : search_(std::make_unique<Search>(items)) {}
 Exact::~Exact() = default;
-Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets) {
+Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                     std::vector<Units>& offsets) {
   return search_->run(height, rank, budget, offsets);
 }
 

@@ -1,5 +1,5 @@
-// Exact search for a packing of a given height: depth first, bottom up, in the spirit of MiniMalloc (Moffitt, ASPLOS
-// 2023). Small sets only: it keeps the pairs that are live together. Internal to pack.
+// Exact search for a packing of a given height: depth first, bottom up, in the spirit of MiniMalloc (Moffitt,
+// ASPLOS 2023). Small sets only: it keeps the pairs that are live together. Internal to pack.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,9 +23,10 @@ class Exact {
  public:
   explicit Exact(const Items& items);
   ~Exact();
-  // Is there a packing of at most `height`? `rank` breaks ties between items at one offset, low ones first. The
-  // offsets of a packing found are written to `offsets`. Decreases budget.nodes by the nodes visited.
-  Answer search(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets);
+  // Is there a packing of at most `height`? `rank` breaks ties between items at one offset, low ones first.
+  // The offsets of a packing found are written to `offsets`. Decreases budget.nodes by the nodes visited.
+  Answer search(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                std::vector<Units>& offsets);
 
  private:
   class Search;

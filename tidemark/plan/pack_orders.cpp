@@ -26,8 +26,8 @@ Orders::Orders(const Items& items) : features_(items.items.size()) {
     const auto begin = static_cast<std::size_t>(item.begin), end = static_cast<std::size_t>(item.end);
     const double time = static_cast<double>(items.moments[end]) - static_cast<double>(items.moments[begin]);
     const double h = static_cast<double>(item.height), length = static_cast<double>(end - begin);
-    const Units most = *std::max_element(items.live.begin() + item.begin, items.live.begin() + item.end);
-    features_[i] = {static_cast<double>(most), time, time * h, length, length * h, begun[end] - ended[begin + 1], h};
+    features_[i] = {static_cast<double>(item.most), time, time * h, length, length * h,
+                    begun[end] - ended[begin + 1],  h};
   }
 }
 
@@ -61,7 +61,8 @@ std::vector<std::int32_t> Orders::rank(std::int64_t number) const {
       if (rng.below(2) == 0) blur = 0.1 * rng.uniform();
     }
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t k = 0; k < 3; ++k) keys[i][k] = features_[i][by[k]] * (blur > 0 ? 1 + blur * rng.uniform() : 1);
+      for (std::size_t k = 0; k < 3; ++k)
+        keys[i][k] = features_[i][by[k]] * (blur > 0 ? 1 + blur * rng.uniform() : 1);
   } else {
     // A product of powers.
     std::array<double, kFeatures> power{};
@@ -76,8 +77,9 @@ std::vector<std::int32_t> Orders::rank(std::int64_t number) const {
   }
   std::vector<std::int32_t> order(n), out(n);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return keys[static_cast<std::size_t>(a)] > keys[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+    return keys[static_cast<std::size_t>(a)] > keys[static_cast<std::size_t>(b)];
+  });
   for (std::size_t i = 0; i < n; ++i) out[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
   return out;
 }
