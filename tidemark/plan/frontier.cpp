@@ -20,7 +20,8 @@ class Curve {
     const int between = std::max(options_.points, 2) - 1;
     // From the top: the neighbour above is the nearest plan that needs only a little more room.
     for (int i = between - 1; i >= 0 && !stopped_; --i) add(least + (most - least) / between * i);
-    std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.budget < b.budget; });
+    std::sort(points_.begin(), points_.end(),
+              [](const auto& a, const auto& b) { return a.budget < b.budget; });
     make_monotone();
     return std::move(points_);
   }
@@ -39,7 +40,9 @@ class Curve {
 
   // False where no plan was found.
   bool add(Bytes budget) {
-    if (std::any_of(points_.begin(), points_.end(), [&](const FrontierPoint& p) { return p.budget == budget; })) return true;
+    if (std::any_of(points_.begin(), points_.end(),
+                    [&](const FrontierPoint& p) { return p.budget == budget; }))
+      return true;
     Options options = options_.solve;
     options.budget = budget;
     if (options_.solve.progress) {
@@ -85,10 +88,14 @@ class Curve {
       here.plan.live_peak = before.live_peak;
       here.plan.seconds = before.seconds;
       here.plan.lossy = before.lossy;
-      here.plan.status = before.seconds - here.seconds_bound <= 1e-9 * before.seconds && here.plan.seconds_bound ? Plan::Status::optimal : Plan::Status::feasible;
+      here.plan.status =
+          before.seconds - here.seconds_bound <= 1e-9 * before.seconds && here.plan.seconds_bound
+              ? Plan::Status::optimal
+              : Plan::Status::feasible;
     }
     for (std::size_t i = points_.size(); i-- > 1;) {
-      points_[i - 1].seconds_bound = std::max(points_[i - 1].seconds_bound, std::min(points_[i].seconds_bound, points_[i - 1].plan.seconds));
+      points_[i - 1].seconds_bound = std::max(
+          points_[i - 1].seconds_bound, std::min(points_[i].seconds_bound, points_[i - 1].plan.seconds));
       const double saved = points_[i - 1].plan.seconds - points_[i].plan.seconds;
       const auto gib = static_cast<double>(points_[i].budget - points_[i - 1].budget) / 0x1p30;
       points_[i - 1].seconds_per_gib = gib > 0 ? saved / gib : 0;
@@ -108,6 +115,8 @@ class Curve {
 
 }  // namespace
 
-std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) { return Curve(problem, options).run(); }
+std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) {
+  return Curve(problem, options).run();
+}
 
 }  // namespace tidemark::plan
