@@ -32,7 +32,9 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
 class Solver {
  public:
   Solver(const Problem& problem, const Options& options)
-      : problem_(problem), options_(options), limit_(options.time_limit, options.effort),
+      : problem_(problem),
+        options_(options),
+        limit_((options.bounds ? 0.8 : 1.0) * options.time_limit, options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
         budget_(options.budget < 0 ? kNoLimit : options.budget) {}
 
@@ -41,8 +43,9 @@ class Solver {
     Plan plan = bound_.infeasible ? Plan{} : best_plan();
     if (bound_.infeasible) {
       plan.status = Plan::Status::infeasible;
-      plan.reason = fmt::format("[solve] no plan fits {}: more is live whenever {} runs", format_bytes(budget_),
-                                bound_.moment < 0 ? "some task" : problem_.tasks[static_cast<std::size_t>(bound_.moment)].name);
+      plan.reason = fmt::format(
+          "[solve] no plan fits {}: more is live whenever {} runs", format_bytes(budget_),
+          bound_.moment < 0 ? "some task" : problem_.tasks[static_cast<std::size_t>(bound_.moment)].name);
     }
     plan.planner = "solve";
     plan.problem = problem_.name;
@@ -61,17 +64,25 @@ class Solver {
  private:
   void bound_first() {
     if (!options_.bounds || budget_ == kNoLimit) return;
-    bound_ = bound(problem_, {.budget = budget_, .time_limit = 0.1 * options_.time_limit, .effort = 60, .branch = false, .certificate = false});
+    bound_ = bound(problem_, {.budget = budget_,
+                              .time_limit = 0.1 * options_.time_limit,
+                              .effort = 60,
+                              .branch = false,
+                              .certificate = false});
   }
 
   bool go_on(const char* phase, double best) {
     if (!options_.progress) return true;
-    return options_.progress({.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
+    return options_.progress(
+        {.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
   }
 
   // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer.
   std::vector<TaskId> search(Bytes live, const std::vector<TaskId>* from, Bytes& least_peak) {
-    SearchOptions o{.budget = live, .seed = options_.seed, .reorder = options_.reorder, .recompute = options_.recompute,
+    SearchOptions o{.budget = live,
+                    .seed = options_.seed,
+                    .reorder = options_.reorder,
+                    .recompute = options_.recompute,
                     .tiers = options_.tiers};
     o.enough = bound_.seconds * (1 + std::max(options_.target_gap, 1e-12));
     Search search(model_, o, limit_);
@@ -98,15 +109,19 @@ class Solver {
       live -= std::max(plan.peak - budget_, (budget_ - model_.base) / 500);
     }
     Plan plan;
-    plan.status = limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max() ? Plan::Status::timed_out
-                                                                                                            : Plan::Status::infeasible;
+    plan.status =
+        limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max()
+            ? Plan::Status::timed_out
+            : Plan::Status::infeasible;
     plan.smallest_peak = least_peak;
-    plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}", format_bytes(budget_), format_bytes(least_peak));
+    plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}",
+                              format_bytes(budget_), format_bytes(least_peak));
     return plan;
   }
 
   void finish_bound(Plan& plan, bool has_plan) {
-    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_, .time_limit = std::max(0.05, 0.25 * options_.time_limit)};
+    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
+                   .time_limit = std::max(0.2 * options_.time_limit, options_.time_limit - limit_.elapsed())};
     if (has_plan) o.known_seconds = plan.seconds;
     bound_ = bound(problem_, o);
     if (bound_.infeasible) return;

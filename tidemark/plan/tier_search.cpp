@@ -48,9 +48,12 @@ void TierSearch::collect(std::int32_t at, Bytes need, std::vector<Offer>& offers
       for (std::size_t k = 0; k < list.size(); ++k) {
         const TaskId t = list[k].slot < line_->slots() - 1 ? line_->task_at(list[k].slot) : -1;
         if (t < 0) continue;
-        if (t >= m.tasks) only_fetches &= m.kind[at_index(t)] == Model::Kind::fetch;
-        else only_fetches &= m.can_repeat[at_index(t)] || !std::count(m.problem->tasks[at_index(t)].writes.begin(),
-                                                                       m.problem->tasks[at_index(t)].writes.end(), b);
+        if (t >= m.tasks)
+          only_fetches &= m.kind[at_index(t)] == Model::Kind::fetch;
+        else
+          only_fetches &=
+              m.can_repeat[at_index(t)] || !std::count(m.problem->tasks[at_index(t)].writes.begin(),
+                                                       m.problem->tasks[at_index(t)].writes.end(), b);
       }
       if (!only_fetches) continue;
       has_copy = true;
@@ -66,12 +69,15 @@ void TierSearch::collect(std::int32_t at, Bytes need, std::vector<Offer>& offers
       const double begin = time_of(from) + (first >= 0 ? m.seconds[at_index(first)] : 0);
       const TaskId here = line_->task_at(at);
       const double behind = time_of(at) + (here >= 0 ? m.seconds[at_index(here)] : 0);
-      const double stall = std::max(0.0, begin + out - time_of(at)) + std::max(0.0, behind + in - time_of(to));
-      const double score = (stall + 1e-3 * (out + in)) / static_cast<double>(std::min(m.size[at_index(b)], need));
+      const double stall =
+          std::max(0.0, begin + out - time_of(at)) + std::max(0.0, behind + in - time_of(to));
+      const double score =
+          (stall + 1e-3 * (out + in)) / static_cast<double>(std::min(m.size[at_index(b)], need));
       offers.push_back({b, tier, has_copy, score});
     }
   }
-  std::stable_sort(offers.begin(), offers.end(), [](const Offer& x, const Offer& y) { return x.score < y.score; });
+  std::stable_sort(offers.begin(), offers.end(),
+                   [](const Offer& x, const Offer& y) { return x.score < y.score; });
   if (offers.size() > kTried) offers.resize(kTried);
 }
 
@@ -94,7 +100,8 @@ bool TierSearch::apply(const Offer& offer, std::int32_t at) {
   line_->insert(evict + 2, slot);
   if (offer.has_copy) return true;
   const TaskId first = line_->task_at(from);
-  const double done = time_of(from) + (first >= 0 ? m.seconds[at_index(first)] : 0) + m.copy_seconds(offer.buffer, offer.tier, true);
+  const double done = time_of(from) + (first >= 0 ? m.seconds[at_index(first)] : 0) +
+                      m.copy_seconds(offer.buffer, offer.tier, true);
   std::int32_t wait = line_->next_run(from);
   while (wait < at && time_of(wait) < done) wait = line_->next_run(wait);
   if (wait > at) wait = at;
@@ -219,7 +226,9 @@ void TierSearch::prune(const Limit& limit) {
   const Model& m = line_->model();
   double now = seconds();
   for (std::int32_t c = m.tasks; c < m.all && !limit.time_is_up(); c += 3) {
-    if (line_->runs_of(c).size() != 1 || line_->runs_of(c + 1).size() != 1 || line_->runs_of(c + 2).size() != 1) continue;
+    if (line_->runs_of(c).size() != 1 || line_->runs_of(c + 1).size() != 1 ||
+        line_->runs_of(c + 2).size() != 1)
+      continue;
     const auto [b, tier] = m.copies[at_index(c - m.tasks)];
     if (m.problem->buffers[at_index(b)].end == tier) continue;
     const std::int32_t fetch = line_->runs_of(c + 2).front();
@@ -227,8 +236,10 @@ void TierSearch::prune(const Limit& limit) {
     const std::size_t mark = line_->mark();
     for (std::int32_t k = 0; k < 3; ++k) line_->remove(line_->runs_of(c + k).front());
     const double then = line_->peak() <= drops_->budget() ? seconds() : kInfinity;
-    if (then <= now) now = then;
-    else line_->undo_to(mark);
+    if (then <= now)
+      now = then;
+    else
+      line_->undo_to(mark);
   }
 }
 

@@ -27,7 +27,7 @@ class TierSearch {
   struct Offer {
     BufferId buffer;
     TierId tier;
-    bool has_copy;       // in the tier already, of this version
+    bool has_copy;  // in the tier already, of this version
     double score;
   };
   void collect(std::int32_t at, Bytes need, std::vector<Offer>& offers);
