@@ -21,7 +21,7 @@ class FrontierVerb : public Command {
  public:
   void declare(Args& args) override {
     args.positional("problem", file_, "problem.json");
-    args.option("--points", points_, "Budgets to plan for, beside those tried to find the smallest");
+    args.option("--points", points_, "Budgets to plan for");
     options_.declare(args);
     args.flag("--json", json_, "Print a list of {budget, peak, seconds, seconds_bound}");
     args.footer(

@@ -16,7 +16,7 @@ struct FrontierPoint {
 };
 
 struct FrontierOptions {
-  int points = 12;  // evenly spaced; those found on the way to the smallest come on top
+  int points = 12;  // evenly spaced from the smallest budget to the one that keeps everything
   // For each point; its budget is the point's, its progress may end the whole.
   Options solve = {};
 };
