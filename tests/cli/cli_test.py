@@ -145,6 +145,21 @@ class Cli(unittest.TestCase):
         self.run_it("check", self.chain, plan)
         self.says(NO, "too small", "plan", self.chain, "--budget", "60%", "--planner", "store_all")
 
+    def test_bound(self):
+        answer = self.json_of("bound", "bound", self.chain, "--budget", "75%")
+        self.assertGreaterEqual(answer["seconds_bound"], answer["floor_seconds"])
+        self.assertEqual(answer["floor_seconds"], 12)
+        self.assertEqual(answer["peak_bound"], 310)
+        proof = self.path("proof.json")
+        self.says(DONE, "at least", "bound", self.chain, "--budget", "75%", "-o", proof)
+        self.assertEqual(self.json_of("check", "check", self.chain, proof)["proof"], "verified")
+        self.says(NO, "no plan fits", "bound", self.chain, "--budget", "309", "-o", proof)
+        self.says(DONE, "infeasible", "check", self.chain, proof)
+        with open(proof) as f:
+            lie = json.load(f)
+        lie["peak_bound"] += 1
+        self.says(NO, "proof", "check", self.chain, self.file("lie.json", json.dumps(lie)))
+
     def test_check_says_no(self):
         plan = self.path("plan.json")
         self.run_it("plan", self.chain, "--budget", "100%", "--no-offsets", "-o", plan)
@@ -220,4 +235,4 @@ class Cli(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -81,6 +81,11 @@ OpCase::OpCase(const Op& op, const Sample& sample, std::uint64_t seed)
                                                   : x;
     }));
   }
+  if (sample.diagonal != 0) {
+    const Tensor a = in_[0];
+    const std::int64_t n = a.size(-1);
+    in_[0] = with_elements(a.type(), [&](std::int64_t i) { return element(a, i) + (i % (n * n) % (n + 1) == 0 ? sample.diagonal : 0); });
+  }
 }
 
 bool OpCase::differentiable() const {

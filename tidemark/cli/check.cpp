@@ -10,6 +10,7 @@
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/json_syntax.h"
 #include "tidemark/plan/plan.h"
+#include "tidemark/plan/proof.h"
 
 namespace tidemark::cli {
 namespace {
@@ -45,7 +46,12 @@ class CheckVerb : public Command {
       plan.peak = plan.has_arena ? plan::resident_bytes(problem) + plan.arena_bytes : truth.live_peak;
       plan.seconds = truth.seconds;
     }
-    const char* proof = broken.empty() && !plan.proof.json.empty() ? "not verified" : "none";
+    const char* proof = "none";
+    if (broken.empty() && !plan.proof.json.empty()) {
+      broken = plan::verify_proof(problem, plan);
+      if (!broken.empty()) broken = "proof: " + broken;
+      proof = "verified";
+    }
     if (json_) {
       print_json(plan, broken, proof);
     } else if (broken.empty()) {

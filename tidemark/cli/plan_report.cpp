@@ -58,22 +58,27 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
             fmt::format("{}: {} tasks, {} buffers", problem.name.empty() ? "(no name)" : problem.name,
                         problem.tasks.size(), problem.buffers.size()));
   table.row("status", name_of(plan.status));
-  table.row("time", over(plan.seconds));
+  const std::string budget = plan.budget >= 0 ? " of " + format_bytes(plan.budget) : ", no budget";
+  const bool answered = !plan.steps.empty() || problem.tasks.empty();
+  if (answered) table.row("time", over(plan.seconds));
   if (plan.seconds_bound) {
-    const double gap = *plan.seconds_bound > 0 ? plan.seconds / *plan.seconds_bound - 1 : 0;
-    table.row("bound", fmt::format("{}  gap {}{}", over(*plan.seconds_bound), format_percent(gap),
-                                   plan.bound_order_given ? "  (for the given order)" : ""));
+    std::string text = over(*plan.seconds_bound);
+    if (answered && *plan.seconds_bound > 0) text += "  gap " + format_percent(plan.seconds / *plan.seconds_bound - 1);
+    table.row("bound", text + (plan.bound_order_given ? "  (for the given order)" : ""));
   }
-  table.row("peak", fmt::format("{}{}", format_bytes(plan.peak),
-                                plan.budget >= 0 ? " of " + format_bytes(plan.budget) : ", no budget"));
-  const Bytes resident = plan::resident_bytes(problem);
-  std::string parts = fmt::format("{} live", format_bytes(plan.live_peak));
-  if (plan.has_arena) parts += fmt::format(", {} arena", format_bytes(plan.arena_bytes));
-  table.row("of it", fmt::format("{} resident, {}", format_bytes(resident), parts));
+  const std::string resident = format_bytes(plan::resident_bytes(problem));
+  if (answered) {
+    table.row("peak", format_bytes(plan.peak) + budget);
+    const std::string arena = plan.has_arena ? fmt::format(", {} arena", format_bytes(plan.arena_bytes)) : "";
+    table.row("of it", fmt::format("{} resident, {} live{}", resident, format_bytes(plan.live_peak), arena));
+  } else {
+    table.row("peak", "no plan" + budget);
+    table.row("of it", fmt::format("{} resident", resident));
+  }
   if (plan.peak_bound)
     table.row("least", fmt::format("{} is live in any plan", format_bytes(*plan.peak_bound)));
   table.row("store all", fmt::format("{} live", format_bytes(plan::store_all_live_peak(problem))));
-  table.row("done", what_was_done(problem, plan));
+  if (answered) table.row("done", what_was_done(problem, plan));
 }
 
 std::string why_infeasible(const Plan& plan) {

@@ -7,8 +7,12 @@ namespace {
 constexpr Verb kVerbs[] = {
     {"plan", "Plan a problem inside a memory budget", plan_verb},
     {"check", "Check a plan, its figures and its proof against the problem", check_verb},
+    {"bound", "Prove what no plan for a budget can beat", bound_verb},
     {"pack", "Give buffers with lifetimes offsets in one arena", pack_verb},
     {"schedule", "Count what a checkpoint schedule for a loop costs", schedule_verb},
+    {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
+    {"models", "List the model zoo with its parameter counts", models_verb},
+    {"pose", "Write the training step of a model as a problem file", pose_verb},
 };
 
 }  // namespace

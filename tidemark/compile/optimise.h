@@ -8,7 +8,7 @@
 namespace tidemark {
 
 struct OptimiseOptions {
-  bool fuse = true, layouts = true, early_updates = true;
+  bool simplify = true, fuse = true, layouts = true, early_updates = true;
 };
 TIDEMARK_API Graph optimise(Graph graph, const OptimiseOptions& options = {});
 

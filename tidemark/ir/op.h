@@ -66,6 +66,7 @@ struct Sample {
   std::array<double, 2> range{-2, 2};
   std::vector<std::array<double, 2>> ranges;  // per input; empty: `range` for all
   double tolerance = 1;                       // factor on the usual tolerance of differences
+  double diagonal = 0;  // added to the diagonals of input 0: matrices that can be factored
 };
 
 struct Facts {

@@ -6,6 +6,7 @@
 
 #include "tidemark/plan/branch.h"
 #include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/stage_search.h"
 
 namespace tidemark::plan {
 namespace {
@@ -53,9 +54,14 @@ class Search {
     if (o_.budget >= 0 && v_.tasks() > 0) {
       live_ = profile(v_);
       scan();
-      if (result_.moment >= 0 && !result_.infeasible) branch_at_best();
+      if (result_.moment >= 0 && !result_.infeasible) {
+        search_more_moments();
+        branch_at_best();
+      }
     }
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
+    result_.leaves = static_cast<int>(certificate_.leaves.size());
+    result_.moments = certificate_.moments;
     if (result_.infeasible) result_.seconds = v_.floor_seconds;
     if (o_.peak) result_.peak = peak_bound(v_);
     result_.infeasible = result_.infeasible || (o_.budget >= 0 && result_.peak.bytes > o_.budget);
@@ -65,6 +71,26 @@ class Search {
   }
 
  private:
+  // Worth it only where runs need much of the budget by themselves.
+  void search_more_moments() {
+    if (!o_.stages || result_.seconds >= o_.known_seconds) return;
+    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds};
+    // What a program costs, in cuts: it grows with the square of the unknowns.
+    const double size = 1e-3 * (v_.tasks() + v_.values());
+    options.go_on = [&](int moments) {
+      const auto cuts = static_cast<std::int64_t>(40 * size * size * moments * moments) + 1;
+      if (limit_.elapsed() + 1.5e-4 * static_cast<double>(cuts) > 0.8 * o_.time_limit ||
+          result_.cuts + cuts > o_.effort)
+        return false;
+      result_.cuts += cuts;
+      return true;
+    };
+    StageBound b = search_stages(v_, result_.moment, result_.seconds, options);
+    if (b.seconds <= result_.seconds) return;
+    result_.seconds = b.seconds;
+    certificate_ = std::move(b.certificate);
+  }
+
   void branch_at_best() {
     CutModel model(v_, result_.moment);
     BranchOptions options{
@@ -74,14 +100,15 @@ class Search {
       result_.cuts = before + model.cuts_made();
       return more_time();
     };
-    certificate_ = branch(v_, model, options);
-    const Evaluation check(v_, certificate_.moments, certificate_.unit_exponent, o_.budget);
+    Certificate found = branch(v_, model, options);
+    const Evaluation check(v_, found.moments, found.unit_exponent, o_.budget);
     double least = std::numeric_limits<double>::infinity();
-    for (const auto& leaf : certificate_.leaves) least = std::min(least, check.seconds(leaf));
-    result_.leaves = static_cast<int>(certificate_.leaves.size());
+    for (const auto& leaf : found.leaves) least = std::min(least, check.seconds(leaf));
     result_.cuts = before + model.cuts_made();
     result_.infeasible = least == std::numeric_limits<double>::infinity();
-    if (!result_.infeasible) result_.seconds = std::max(v_.floor_seconds, least);
+    if (!certificate_.leaves.empty() && least <= result_.seconds) return;
+    result_.seconds = result_.infeasible ? v_.floor_seconds : std::max(v_.floor_seconds, least);
+    certificate_ = std::move(found);
   }
 
   bool more_time() const { return result_.cuts < o_.effort && !limit_.time_is_up(); }

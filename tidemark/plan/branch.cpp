@@ -13,9 +13,11 @@ struct Node {
   ValueId value = -1;  // decided here
   bool stored = false;
   double seconds = 0, price = 0;
-  ValueId split = -1;  // on what to split it next; -1: it is tight
-  int left = -1;       // children: left does not store, left + 1 does
+  std::vector<ValueId> choices;  // on what to split it next; none: it is tight
+  int left = -1;                 // children: left does not store, left + 1 does
 };
+
+constexpr std::size_t kTries = 3;
 
 class Tree {
  public:
@@ -23,11 +25,12 @@ class Tree {
       : v_(values), m_(model), o_(options) {}
 
   Certificate grow() {
-    nodes_.emplace_back();
-    solve(0);
+    Node root;
+    root.choices = solve(root, {});
+    nodes_.push_back(std::move(root));
     for (int leaves = 1; leaves < o_.leaves; ++leaves) {
       const int worst = lowest_leaf();
-      if (nodes_[at(worst)].split < 0 || nodes_[at(worst)].seconds >= o_.enough || !o_.go_on()) break;
+      if (nodes_[at(worst)].choices.empty() || nodes_[at(worst)].seconds >= o_.enough || !o_.go_on()) break;
       split(worst);
     }
     return certificate();
@@ -48,22 +51,56 @@ class Tree {
     for (int p : path(node)) m_.decide(nodes_[at(p)].value, -1);
   }
 
-  void solve(int node) {
-    enter(node);
+  // The bound of a node, and the values that its two cuts treat differently, largest first.
+  std::vector<ValueId> solve(Node& node, const std::vector<int>& above) {
+    for (int p : above) m_.decide(nodes_[at(p)].value, nodes_[at(p)].stored ? 1 : 0);
+    if (node.parent >= 0) m_.decide(node.value, node.stored ? 1 : 0);
     Cut more, less;
-    const Cut best = m_.best(o_.budget, o_.enough, &more, &less);
-    Node& n = nodes_[at(node)];
-    n.seconds = best.seconds;
-    n.price = best.price;
+    const double hint = node.parent >= 0 ? nodes_[at(node.parent)].price : 0;
+    const Cut best = m_.best(o_.budget, o_.enough, &more, &less, hint);
+    node.seconds = best.seconds;
+    node.price = best.price;
     std::sort(more.stored.begin(), more.stored.end());
     std::sort(less.stored.begin(), less.stored.end());
     std::vector<ValueId> differ;
     std::set_symmetric_difference(more.stored.begin(), more.stored.end(), less.stored.begin(),
                                   less.stored.end(), std::back_inserter(differ));
-    for (ValueId v : differ) {
-      if (m_.can_decide(v) && (n.split < 0 || v_.size[at(v)] > v_.size[at(n.split)])) n.split = v;
+    std::erase_if(differ, [&](ValueId v) { return !m_.can_decide(v); });
+    std::stable_sort(differ.begin(), differ.end(),
+                     [&](ValueId a, ValueId b) { return v_.size[at(a)] > v_.size[at(b)]; });
+    if (node.parent >= 0) m_.decide(node.value, -1);
+    for (int p : above) m_.decide(nodes_[at(p)].value, -1);
+    return differ;
+  }
+
+  // Tries to split on the largest few and keeps the split that lifts its lower child most: fewer, better
+  // leaves.
+  void split(int parent) {
+    const std::vector<int> above = path(parent);
+    const std::vector<ValueId> choices = nodes_[at(parent)].choices;
+    std::pair<Node, Node> best;
+    double best_low = -1, best_high = -1;
+    for (std::size_t c = 0; c < choices.size() && c < kTries; ++c) {
+      std::pair<Node, Node> children;
+      for (const bool stored : {false, true}) {
+        Node& n = stored ? children.second : children.first;
+        n.parent = parent;
+        n.value = choices[c];
+        n.stored = stored;
+        n.choices = solve(n, above);
+      }
+      const double low = std::min(children.first.seconds, children.second.seconds);
+      const double high = std::max(children.first.seconds, children.second.seconds);
+      if (low > best_low + 1e-12 * low || (low >= best_low - 1e-12 * low && high > best_high)) {
+        best_low = low;
+        best_high = high;
+        best = std::move(children);
+      }
+      if (low >= o_.enough) break;
     }
-    leave(node);
+    nodes_[at(parent)].left = static_cast<int>(nodes_.size());
+    nodes_.push_back(std::move(best.first));
+    nodes_.push_back(std::move(best.second));
   }
 
   int lowest_leaf() const {
@@ -73,20 +110,6 @@ class Tree {
         lowest = static_cast<int>(i);
     }
     return lowest;
-  }
-
-  void split(int node) {
-    const auto first = static_cast<int>(nodes_.size());
-    nodes_[at(node)].left = first;
-    for (const bool stored : {false, true}) {
-      Node child;
-      child.parent = node;
-      child.value = nodes_[at(node)].split;
-      child.stored = stored;
-      nodes_.push_back(child);
-    }
-    solve(first);
-    solve(first + 1);
   }
 
   Certificate certificate() {

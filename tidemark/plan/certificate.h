@@ -34,11 +34,6 @@ struct Certificate {
     TaskId task;
     Units y;
   };
-  struct Within {  // run(a, b, task) <= run(i, j, task) where i <= a <= b <= j
-    std::int32_t i, j, a, b;
-    TaskId task;
-    Units y;
-  };
   struct Floor {  // sum over the tasks that do the work of `task`, and the stages l, of run(l, l, t) >= 1
     TaskId task;
     Units y;
@@ -52,7 +47,6 @@ struct Certificate {
     std::vector<Need> need;
     std::vector<Keep> keep;
     std::vector<Sum> sum;
-    std::vector<Within> within;
     std::vector<Floor> floors;  // instead of the usual one
   };
   std::vector<TaskId> moments;  // each surely runs before the next

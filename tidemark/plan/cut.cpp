@@ -292,7 +292,7 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
   return cut;
 }
 
-Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less) {
+Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hint) {
   // `left` stores too much, `right` fits; the function of the price lies below both tangents.
   Cut left = cut(0, budget);
   Cut found = left;
@@ -312,16 +312,20 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less) {
     return found;
   }
   for (int round = 0; round < 64 && left.bytes > right.bytes; ++round) {
-    const double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
+    double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
     if (!(price > 0)) break;
-    const double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
+    double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
+    if (round == 0 && hint > 0) {
+      price = hint;
+      meet = kInfinity;
+    }
     const Cut c = cut(price, budget);
     if (c.seconds > found.seconds) found = c;
     // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
-    const bool met = c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) || c.bytes == left.bytes ||
-                     (c.bytes == right.bytes && round > 0);
+    const bool met = c.seconds >= enough || c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) ||
+                     (c.bytes == left.bytes && round > 0) || (c.bytes == right.bytes && round > 0);
     (c.bytes > budget ? left : right) = c;
-    if (met || c.seconds >= enough) break;
+    if (met) break;
   }
   report(left, right);
   return found;

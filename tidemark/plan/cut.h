@@ -43,7 +43,7 @@ class TIDEMARK_API CutModel {
   // The price with the best bound, by intersecting tangents of the concave function of the price. `more` and
   // `less`, if given, receive the cuts next to the best price that store more than the budget allows, and no
   // more. Stops early where the bound is `enough`.
-  Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr);
+  Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr, double hint = 0);
   int cuts_made() const { return cuts_made_; }
 
   // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.

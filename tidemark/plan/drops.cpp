@@ -41,6 +41,11 @@ bool Drops::may_run(TaskId t, std::int32_t before) const {
   const Model& m = line_->model();
   const auto i = static_cast<std::size_t>(t);
   if (!m.can_repeat[i] || !m.allowed[i]) return false;
+  if (m.has_copies()) {
+    for (const BufferId w : m.writes[i]) {
+      if (line_->copies_of(w) > 0) return false;
+    }
+  }
   for (const TaskId u : m.after[i]) {
     if (line_->runs_of(u).empty() || line_->runs_of(u).front() >= before) return false;
   }
@@ -115,7 +120,7 @@ bool Drops::collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop
     const std::size_t i = line_->event_from(c, before);
     const bool live = i > 0 && i < list.size() && list[i].use;
     if (live && c != b) continue;
-    if (i == 0) return false;
+    if (i == 0 || line_->copies_of(c) > 0) return false;  // what is copied comes and goes with its copies
     // Not there: keep it since its last use if that is behind the moment and fits, else make it too.
     const std::int32_t last = list[i - 1].slot;
     const Bytes size = m.size[static_cast<std::size_t>(c)];

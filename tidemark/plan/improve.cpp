@@ -60,11 +60,42 @@ bool Improve::move_before(std::int32_t from, std::int32_t to) {
   return false;
 }
 
+bool Improve::touches_copied(TaskId task) const {
+  const Model& m = line_->model();
+  if (!m.has_copies()) return false;
+  const auto copied = [&](BufferId b) { return line_->copies_of(b) > 0; };
+  const auto reads = m.reads[static_cast<std::size_t>(task)], writes = m.writes[static_cast<std::size_t>(task)];
+  return std::any_of(reads.begin(), reads.end(), copied) || std::any_of(writes.begin(), writes.end(), copied);
+}
+
+void Improve::substitute() {
+  const Model& m = line_->model();
+  for (TaskId other = 0; other < m.tasks; ++other) {
+    const TaskId of = m.group[static_cast<std::size_t>(other)];
+    if (of < 0 || of == other || !m.allowed[static_cast<std::size_t>(other)] || touches_copied(other) || touches_copied(of)) continue;
+    for (const auto& [from, to] : {std::pair{of, other}, std::pair{other, of}}) {
+      const std::vector<std::int32_t> slots = line_->runs_of(from);
+      for (const std::int32_t s : slots) {
+        const std::size_t mark = line_->mark();
+        const Bytes peak = line_->peak();
+        const double seconds = line_->seconds();
+        line_->remove(s);
+        line_->insert(to, s);
+        const bool sound = line_->sound_around(from) && line_->sound_around(to);
+        const Bytes limit = drops_->budget();
+        const bool better = peak <= limit ? line_->peak() <= limit && line_->seconds() < seconds
+                                          : line_->peak() < peak || (line_->peak() == peak && line_->seconds() < seconds);
+        if (!sound || !better) line_->undo_to(mark);
+      }
+    }
+  }
+}
+
 void Improve::delay() {
   const Model& m = line_->model();
   for (std::int32_t s = line_->slots() - 1; s >= 0; --s) {
     const TaskId t = line_->task_at(s);
-    if (t < 0 || t >= m.tasks) continue;
+    if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
     const auto i = static_cast<std::size_t>(t);
     std::int32_t to = line_->slots() - 1;
     Bytes gain = 0;
@@ -93,7 +124,7 @@ void Improve::advance() {
   const Model& m = line_->model();
   for (std::int32_t s = 0; s < line_->slots(); ++s) {
     const TaskId t = line_->task_at(s);
-    if (t < 0 || t >= m.tasks) continue;
+    if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
     const auto i = static_cast<std::size_t>(t);
     Bytes gain = 0;
     std::int32_t from = -1;  // the last event of what it reads

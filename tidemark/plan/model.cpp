@@ -78,7 +78,7 @@ Model::Model(const Problem& p, const ModelOptions& options)
   for (std::size_t t = 0; t < p.tasks.size(); ++t) {
     const Task& task = p.tasks[t];
     seconds.push_back(task.seconds);
-    workspace.push_back(task.workspace);
+    workspace.push_back(round_up(task.workspace, p.align));
     kind.push_back(Kind::task);
     group.push_back(!task.optional ? static_cast<TaskId>(t) : task.instead_of);
     seen.clear();
@@ -161,7 +161,7 @@ Model::Model(const Problem& p, const ModelOptions& options)
 double Model::copy_seconds(BufferId b, TierId tier, bool out) const {
   const Tier& t = problem->tiers[static_cast<std::size_t>(tier)];
   const double rate = out ? t.write_bytes_per_second : t.read_bytes_per_second;
-  const auto bytes = static_cast<double>(problem->buffers[static_cast<std::size_t>(b)].bytes);
+  const auto bytes = static_cast<double>(problem->size(b));
   return t.latency_seconds + (rate > 0 ? bytes / rate : 0);
 }
 

@@ -5,10 +5,13 @@
 #include "tidemark/plan/pack.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
 
 #include "tidemark/plan/pack_clock.h"
 #include "tidemark/plan/pack_exact.h"
-#include "tidemark/plan/pack_greedy.h"
+#include "tidemark/plan/pack_improve.h"
 #include "tidemark/plan/pack_orders.h"
 
 namespace tidemark::plan {
@@ -19,34 +22,53 @@ using namespace packing;
 class Driver {
  public:
   Driver(const Items& items, Units target, const PackOptions& options)
-      : items_(items), target_(target), effort_(options.effort), stop_(cpu_seconds() + options.time_limit) {}
+      : items_(items),
+        target_(target),
+        effort_(options.effort),
+        stop_(cpu_seconds() + options.time_limit),
+        tree_(items.sections()) {}
 
   Layout run() {
+    bound_ = items_.lower_bound;
+    if (items_.items.empty()) return {};
     greedy();
-    if (!done() && exact_pays()) exact();
+    if (done()) return std::move(best_);
+    std::optional<Exact> exact;
+    if (exact_pays()) exact.emplace(items_);
+    const Orders orders(items_);
+    for (std::int64_t round = 0; !done(); ++round) {
+      if (exact) exact_round(*exact, orders, round);
+      improve_round(exact ? std::int64_t{2000} << std::min<std::int64_t>(round, 40) : std::int64_t{1} << 60);
+    }
     return std::move(best_);
   }
 
  private:
   bool done() const {
-    return best_.height <= target_ || best_.height <= bound_ || spent() || cpu_seconds() > stop_;
+    return best_.height <= target_ || best_.height <= bound_ || (effort_ >= 0 && nodes_ >= effort_) ||
+           cpu_seconds() > stop_;
   }
-  bool spent() const { return effort_ >= 0 && nodes_ >= effort_; }
 
   void keep(Layout layout) {
     if (best_.offsets.empty() || layout.height < best_.height) best_ = std::move(layout);
   }
 
   void greedy() {
-    bound_ = items_.lower_bound;
-    AddressTree tree(items_.sections());
-    for (const Rule rule :
-         {Rule::size_start, Rule::busiest_duration, Rule::duration, Rule::busiest_size, Rule::area, Rule::start}) {
-      const std::vector<std::int32_t> order = order_by(items_, rule);
-      for (const Fit kind : {Fit::best, Fit::first}) {
-        keep(fit(items_, order, kind, tree).layout);
-        if (best_.height <= target_ || cpu_seconds() > stop_) return;
-      }
+    static constexpr std::array<std::pair<Rule, Fit>, 8> rules{{{Rule::busiest_duration, Fit::best},
+                                                                {Rule::size_start, Fit::best},
+                                                                {Rule::busiest_size, Fit::best},
+                                                                {Rule::duration, Fit::best},
+                                                                {Rule::size_start, Fit::first},
+                                                                {Rule::size_duration, Fit::best},
+                                                                {Rule::area, Fit::first},
+                                                                {Rule::start, Fit::best}}};
+    static constexpr std::size_t kImproved = 4;
+    for (std::size_t k = 0; k < rules.size(); ++k) {
+      const auto [rule, kind] = rules[k];
+      std::vector<std::int32_t> order = order_by(items_, rule);
+      keep(fit(items_, order, kind, tree_).layout);
+      if (k < kImproved) improvers_.emplace_back(items_, std::move(order), kind, k);
+      if (best_.height <= target_ || best_.height <= bound_ || cpu_seconds() > stop_) return;
     }
   }
 
@@ -62,27 +84,22 @@ class Driver {
     return items_.items.size() <= 3000 && pairs < kMostPairs;
   }
 
-  // Rounds of growing effort; each looks for the least height that it can reach by halving the gap.
-  void exact() {
-    Exact search(items_);
-    const Orders orders(items_);
+  // Looks for the least height within reach of this round's effort by halving the gap, but first and longest
+  // at the bound itself: the tighter the height, the more of the tree is cut off.
+  void exact_round(Exact& exact, const Orders& orders, std::int64_t round) {
     const Units step = std::max<Units>(1, items_.lower_bound / 1024);
-    for (std::int64_t round = 0; !done() && round < 40; ++round) {
-      const std::int64_t nodes = std::int64_t{1000} << round;
-      const std::int64_t tries = Orders::kNamed * (round + 1);
-      Units low = bound_ - 1;
-      Units height = bound_;
-      while (!done() && height < best_.height) {
-        if (!attempt(search, orders, height, nodes, tries, round)) low = std::max(low, height);
-        low = std::max(low, bound_ - 1);
-        if (best_.height - low <= step && height != bound_) break;
-        height = low + (best_.height - low) / 2;
-        if (height <= low || height >= best_.height) break;
-      }
+    const std::int64_t nodes = std::int64_t{500} << std::min<std::int64_t>(round, 40);
+    attempt(exact, orders, bound_, 4 * nodes, Orders::kNamed * (round + 1), round);
+    Units low = bound_;
+    while (!done() && best_.height - low > step) {
+      const Units height = low + (best_.height - low) / 2;
+      if (height == low) break;
+      if (!attempt(exact, orders, height, nodes, Orders::kNamed, round)) low = height;
+      low = std::max(low, bound_);
     }
   }
 
-  bool attempt(Exact& search, const Orders& orders, Units height, std::int64_t nodes, std::int64_t tries,
+  bool attempt(Exact& exact, const Orders& orders, Units height, std::int64_t nodes, std::int64_t tries,
                std::int64_t round) {
     for (std::int64_t k = 0; k < tries && !done(); ++k) {
       Budget budget{nodes, stop_};
@@ -90,7 +107,7 @@ class Driver {
       const std::int64_t given = budget.nodes;
       Layout layout;
       const std::int64_t number = k < Orders::kNamed ? k : k + round * 1000;
-      const Answer answer = search.search(height, orders.rank(number), budget, layout.offsets);
+      const Answer answer = exact.search(height, orders.rank(number), budget, layout.offsets);
       nodes_ += given - std::max<std::int64_t>(budget.nodes, 0);
       if (answer == Answer::impossible) {
         bound_ = height + 1;
@@ -105,12 +122,26 @@ class Driver {
     return false;
   }
 
+  void improve_round(std::int64_t nodes) {
+    const std::int64_t until = nodes_ + nodes;
+    while (!done() && nodes_ < until) {
+      for (Improver& improver : improvers_) {
+        if (done()) return;
+        Fitted fitted = improver.step(bound_ + (best_.height - bound_) / 2, tree_);
+        nodes_ += fitted.placed + 1;
+        if (fitted.too_high < 0) keep(std::move(fitted.layout));
+      }
+    }
+  }
+
   const Items& items_;
   const Units target_;
   const std::int64_t effort_;
   const double stop_;
   std::int64_t nodes_ = 0;
   Units bound_ = 0;  // no packing is lower
+  AddressTree tree_;
+  std::vector<Improver> improvers_;
   Layout best_;
 };
 

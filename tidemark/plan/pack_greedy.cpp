@@ -74,7 +74,8 @@ std::vector<std::int32_t> order_by(const Items& items, Rule rule) {
   return order;
 }
 
-Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree, Units limit) {
+Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree,
+           Units limit) {
   Fitted result;
   Layout& out = result.layout;
   out.offsets.assign(items.items.size(), 0);
@@ -101,6 +102,7 @@ Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, Ad
       result.too_high = id;
       return result;
     }
+    ++result.placed;
     out.offsets[static_cast<std::size_t>(id)] = offset;
     for (const Part& p : parts) tree.add(p.begin, p.end, {offset, offset + p.height});
     out.height = std::max(out.height, offset + item.height);

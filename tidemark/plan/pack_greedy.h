@@ -10,16 +10,18 @@
 
 namespace tidemark::plan::packing {
 
-// What comes first: the largest (ties by start, or by length of life), what lives at the busiest moment (ties by length
-// of life, or by size), the longest-lived, the largest by bytes times sections, the earliest.
+// What comes first: the largest (ties by start, or by length of life), what lives at the busiest moment (ties
+// by length of life, or by size), the longest-lived, the largest by bytes times sections, the earliest.
 enum class Rule { size_start, size_duration, busiest_duration, busiest_size, duration, area, start };
 enum class Fit { first, best };  // the lowest gap, or the smallest
 
 std::vector<std::int32_t> order_by(const Items& items, Rule rule);
-// Places all items in this order; stops at the first that ends above `limit` and names it, if one is given. `tree` is scratch.
+// Places all items in this order; stops at the first that ends above `limit` and names it, if one is given.
+// `tree` is scratch.
 struct Fitted {
   Layout layout;
   std::int32_t too_high = -1;
+  std::int64_t placed = 0;
 };
 Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree,
            Units limit = std::numeric_limits<Units>::max());

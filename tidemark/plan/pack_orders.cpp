@@ -26,8 +26,8 @@ Orders::Orders(const Items& items) : features_(items.items.size()) {
     const auto begin = static_cast<std::size_t>(item.begin), end = static_cast<std::size_t>(item.end);
     const double time = static_cast<double>(items.moments[end]) - static_cast<double>(items.moments[begin]);
     const double h = static_cast<double>(item.height), length = static_cast<double>(end - begin);
-    features_[i] = {static_cast<double>(item.most),     time, time * h, length, length * h,
-                    begun[end] - ended[begin + 1], h};
+    features_[i] = {static_cast<double>(item.most), time, time * h, length, length * h,
+                    begun[end] - ended[begin + 1],  h};
   }
 }
 

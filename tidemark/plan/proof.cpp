@@ -39,7 +39,7 @@ std::vector<Row> read_rows(Element element, const Place& place, std::size_t widt
 }
 
 struct Leaf {
-  std::vector<Row> decisions, need, keep, sum, within, floors;
+  std::vector<Row> decisions, need, keep, sum, floors;
   std::vector<double> prices;
   bool impossible = false;
 };
@@ -133,12 +133,6 @@ class Sums {
       if (!stages(r[0], r[1]) || !task(r[2])) return refuse("sum: not a task in a range of stages");
       change[{r[0], r[1], r[2]}] += r[3];
       for (std::int64_t l = r[0]; l <= r[1]; ++l) change[{l, l, r[2]}] -= r[3];
-    }
-    for (const Row& r : leaf.within) {
-      if (!stages(r[0], r[1]) || !stages(r[2], r[3]) || r[2] < r[0] || r[3] > r[1] || !task(r[4]))
-        return refuse("within: not a task in a range within a range of stages");
-      change[{r[2], r[3], r[4]}] += r[5];
-      change[{r[0], r[1], r[4]}] -= r[5];
     }
     std::map<std::int64_t, std::int64_t> floors;
     for (const Row& r : leaf.floors) {
@@ -269,26 +263,21 @@ std::string verify_seconds(const Facts& facts, const Plan& plan, Element root, d
   std::vector<Leaf> leaves;
   std::int64_t exponent = 0;
   static constexpr std::string_view kFields[] = {"unit_exponent", "moments", "leaves"};
-  static constexpr std::string_view kLeaf[] = {"prices", "decisions", "need",  "keep",
-                                               "sum",    "within",    "floors", "impossible"};
-  static constexpr std::size_t kWidth[] = {0, 3, 5, 5, 4, 6, 2, 0};
+  static constexpr std::string_view kLeaf[] = {"prices", "impossible", "decisions", "need",
+                                               "keep",   "sum",        "floors"};
+  static constexpr std::size_t kWidth[] = {0, 0, 3, 5, 5, 4, 2};
   json::read_object(root, place, kFields, [&](std::size_t field, Element e) {
     if (field == 0) exponent = json::read_integer(e, place);
     if (field == 1) moments = json::read_ids(e, place, facts.tasks.size());
     if (field != 2) return;
     for (const Element item : json::read_array(e, place)) {
       Leaf& leaf = leaves.emplace_back();
-      std::vector<Row>* rows[] = {nullptr,   &leaf.decisions, &leaf.need,  &leaf.keep,
-                                  &leaf.sum, &leaf.within,    &leaf.floors};
+      std::vector<Row>* rows[] = {nullptr,    nullptr,   &leaf.decisions, &leaf.need,
+                                  &leaf.keep, &leaf.sum, &leaf.floors};
       json::read_object(item, place, kLeaf, [&](std::size_t f, Element list) {
-        if (f == 7) {
-          leaf.impossible = json::read_bool(list, place);
-          return;
-        }
-        if (f > 0) {
-          *rows[f] = read_rows(list, place, kWidth[f]);
-          return;
-        }
+        if (f == 1) leaf.impossible = json::read_bool(list, place);
+        if (f > 1) *rows[f] = read_rows(list, place, kWidth[f]);
+        if (f > 0) return;
         for (const Element price : json::read_array(list, place))
           leaf.prices.push_back(json::read_double(price, place));
       });

@@ -37,8 +37,6 @@ void write_leaf(JsonWriter& w, const Certificate::Leaf& leaf) {
   }
   write_supply(w, leaf);
   write_rows(w, "sum", leaf.sum, [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.y); });
-  write_rows(w, "within", leaf.within,
-             [&](const auto& r) { w.value(r.i).value(r.j).value(r.a).value(r.b).value(r.task).value(r.y); });
   write_rows(w, "floors", leaf.floors, [&](const auto& r) { w.value(r.task).value(r.y); });
   w.end_object();
 }

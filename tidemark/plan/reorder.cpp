@@ -95,8 +95,18 @@ bool Reorder::conflict(const Run& a, const Run& b) const {
   if (lists(model_->before[static_cast<std::size_t>(a.task)], b.task) || lists(model_->after[static_cast<std::size_t>(b.task)], a.task)) {
     return true;
   }
-  // Copies keep their order among themselves: the streams carry them out one after the other.
-  return a.task >= model_->tasks && b.task >= model_->tasks;
+  // Copies keep their order among themselves, as the streams carry them out one after the other, and their place among the uses
+  // of their buffer.
+  const bool a_copies = a.task >= model_->tasks, b_copies = b.task >= model_->tasks;
+  if (!a_copies && !b_copies) return false;
+  if (a_copies && b_copies) return true;
+  const Run& copy = a_copies ? a : b;
+  const Run& other = a_copies ? b : a;
+  const BufferId copied = model_->copies[static_cast<std::size_t>(copy.task - model_->tasks)].buffer;
+  for (std::int32_t y = 0; y < other.reads; ++y) {
+    if (buffer_of_[static_cast<std::size_t>(lives[other.first_read + y])] == copied) return true;
+  }
+  return false;
 }
 
 bool Reorder::exchange(std::int32_t at) {

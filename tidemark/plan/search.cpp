@@ -12,7 +12,8 @@ constexpr std::size_t kStarts = 4;
 
 Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
     : model_(&model), options_(options), limit_(&limit), line_(model), drops_(line_, options.budget),
-      improve_(line_, drops_, options.seed + 1), reorder_(model), best_seconds_(std::numeric_limits<double>::infinity()),
+      improve_(line_, drops_, options.seed + 1), reorder_(model), tiers_(line_, drops_),
+      best_seconds_(std::numeric_limits<double>::infinity()),
       least_peak_(std::numeric_limits<Bytes>::max()) {
   double bytes = 0;
   for (const Bytes b : model.size) bytes += static_cast<double>(b);
@@ -20,9 +21,10 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
 }
 
 void Search::consider() {
+  if (model_->has_copies()) tiers_.tidy();
   least_peak_ = std::min(least_peak_, line_.peak());
   if (line_.peak() > options_.budget) return;
-  const double seconds = line_.seconds();
+  const double seconds = seconds_now();
   if (seconds < best_seconds_) {
     best_seconds_ = seconds;
     best_ = line_.runs();
@@ -32,7 +34,7 @@ void Search::consider() {
 void Search::offer(const std::vector<TaskId>& runs) {
   line_.assign(runs, kRoom);
   consider();
-  if (line_.peak() <= options_.budget) starts_.push_back({line_.seconds(), runs});
+  if (line_.peak() <= options_.budget) starts_.push_back({seconds_now(), runs});
 }
 
 std::vector<TaskId> Search::anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves) {
@@ -53,32 +55,61 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
     if (!fits) continue;
     improve_.prune();
     consider();
-    starts_.push_back({line_.seconds(), line_.runs()});
+    starts_.push_back({seconds_now(), line_.runs()});
   }
 }
 
-void Search::start() {
-  line_.assign(model_->order, kRoom);
-  floor_ = line_.seconds();
+void Search::start_with_copies(const std::vector<TaskId>& order) {
+  line_.assign(order, kRoom);
+  const bool fits = tiers_.repair(improve_.rng(), *limit_);
+  least_peak_ = std::min(least_peak_, line_.peak());
+  if (!fits) return;
+  tiers_.prune(*limit_);
+  improve_.prune();
+  tiers_.relax(*limit_);
   consider();
-  if (found()) return;
-  std::vector<std::vector<TaskId>> orders{model_->order};
+  starts_.push_back({seconds_now(), line_.runs()});
+}
+
+void Search::start() {
+  std::vector<TaskId> given = model_->order;
+  if (model_->has_copies()) given = with_required_copies(*model_, given, false);
+  line_.assign(given, kRoom);
+  floor_ = line_.seconds();
+  improve_.substitute();
+  consider();
+  if (model_->has_copies()) {
+    line_.assign(with_required_copies(*model_, model_->order, true), kRoom);
+    consider();
+    line_.assign(given, kRoom);
+    improve_.substitute();
+    if (line_.peak() <= options_.budget) {
+      tiers_.relax(*limit_);
+      consider();
+    }
+  }
+  if (found() && best_seconds_ <= floor_) return;
+  std::vector<std::vector<TaskId>> orders{given, line_.runs()};
   if (options_.reorder) {
     improve_.delay();
     improve_.advance();
     orders.insert(orders.begin(), line_.runs());
     consider();
-    if (found()) return;
+    if (found() && best_seconds_ <= floor_) return;
   }
   const auto n = static_cast<std::int64_t>(model_->order.size());
   if (options_.reorder && n <= 20000) {
-    for (const double hot : {0.5, 3.0, 20.0}) {
+    for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
       if (limit_->time_is_up()) break;
-      orders.push_back(anneal_order(orders.front(), hot, 60 * n));
+      orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
       line_.assign(orders.back(), kRoom);
       consider();
-      if (found()) return;
+      if (found() && best_seconds_ <= floor_) return;
     }
+  }
+  if (options_.tiers && model_->has_copies()) {
+    start_with_copies(orders.front());
+    start_with_copies(given);
   }
   if (options_.recompute) {
     for (std::size_t k = 0; k < orders.size(); ++k) start_from(orders[k], k == 0);
@@ -115,7 +146,8 @@ bool Search::remove_and_reorder() {
 void Search::rounds_from(const Start& start, double until, double heat, const std::function<bool()>& go_on) {
   line_.assign(start.runs, kRoom);
   const double from = limit_->fraction();
-  double current = line_.seconds();
+  const bool copies = model_->has_copies();
+  double current = seconds_now();
   double joint = options_.reorder && model_->order.size() <= 20000 ? 64 : 0;  // rounds between attempts to reorder
   std::int64_t round = 0;
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough && limit_->spend_round()) {
@@ -123,32 +155,39 @@ void Search::rounds_from(const Start& start, double until, double heat, const st
     const double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
     const double slack = heat * left * left * typical_extra() * -std::log(improve_.rng().uniform() + 1e-12);
     bool changed = improve_.ruin_and_recreate(slack);
-    if (joint > 0 && static_cast<double>(round % 4096) >= 0 && round % static_cast<std::int64_t>(joint) == 0) {
+    if (changed && copies && seconds_now() > current + slack) {
+      // A stall that the sum of the runs does not show.
+      line_.undo_to(0);
+      changed = false;
+    }
+    if (joint > 0 && round % static_cast<std::int64_t>(joint) == 0) {
       const bool better = remove_and_reorder();
       joint = std::clamp(better ? joint / 2 : joint * 1.3, 4.0, 512.0);
       changed |= better;
     }
     if (changed) {
       line_.forget_log();
-      current = line_.seconds();
+      current = seconds_now();
       consider();
     }
     if (round % 512 == 0) {
       if (!go_on()) limit_->stop();
       if (current > best_seconds_ + 8 * heat * typical_extra()) {
         line_.assign(best_, kRoom);
-        current = line_.seconds();
+        current = seconds_now();
       }
     }
   }
+  improve_.substitute();
   improve_.prune();
+  if (copies) tiers_.relax(*limit_);
   line_.forget_log();
   consider();
 }
 
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
-  if (best_seconds_ <= std::max(options_.enough, floor_)) return;
+  if (best_seconds_ <= options_.enough) return;
   const auto count = starts_.size();
   if (count > 1) {
     for (std::size_t k = 0; k < count; ++k) {

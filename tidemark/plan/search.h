@@ -8,13 +8,14 @@
 #include "tidemark/plan/improve.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/start_cut.h"
+#include "tidemark/plan/tier_search.h"
 
 namespace tidemark::plan {
 
 struct SearchOptions {
   Bytes budget = 0;
   std::uint64_t seed = 0;
-  bool reorder = true, recompute = true;
+  bool reorder = true, recompute = true, tiers = true;
   double enough = 0;  // seconds at which to stop
 };
 
@@ -41,6 +42,9 @@ class Search {
     std::vector<TaskId> runs;
   };
   void consider();
+  // With the time that copies add.
+  double seconds_now() const { return model_->has_copies() ? tiers_.seconds() : line_.seconds(); }
+  void start_with_copies(const std::vector<TaskId>& order);
   void start_from(const std::vector<TaskId>& order, bool thorough);
   std::vector<TaskId> anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves);
   void rounds_from(const Start& start, double until, double heat, const std::function<bool()>& go_on);
@@ -54,6 +58,7 @@ class Search {
   Drops drops_;
   Improve improve_;
   Reorder reorder_;
+  TierSearch tiers_;
   double mean_size_ = 1, floor_ = 0;
   std::vector<Start> starts_;
   std::vector<TaskId> best_;

@@ -4,36 +4,127 @@
 #include <limits>
 
 #include "tidemark/base/error.h"
+#include "tidemark/plan/bound.h"
 #include "tidemark/plan/emit.h"
+#include "tidemark/plan/finish.h"
 #include "tidemark/plan/search.h"
 
 namespace tidemark::plan {
+namespace {
 
-Plan solve(const Problem& problem, const Options& options) {
-  Limit limit(options.time_limit, options.effort);
-  const Bytes budget = options.budget < 0 ? std::numeric_limits<Bytes>::max() / 4 : options.budget;
-  Model model(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers});
-  Search search(model, {.budget = budget, .seed = options.seed, .reorder = options.reorder, .recompute = options.recompute}, limit);
-  search.start();
-  if (getenv("DBG")) fprintf(stderr, "start %.4f%% t %.4f\n", 100 * (search.best_seconds() / search.floor() - 1), limit.elapsed());
-  search.improve([] { return true; });
-  Plan plan;
-  plan.budget = budget;
-  plan.problem = problem.name;
-  if (!search.found()) {
-    plan.status = Plan::Status::infeasible;
-    plan.reason = "none found, least peak " + std::to_string(double(search.least_peak()) / budget);
-    return plan;
-  }
+constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
+constexpr int kPackings = 6;  // tries to give offsets before the live bytes alone are blamed
+
+// Steps and live figures of a sequence, as replay sees them.
+Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
   Timeline line(model);
-  line.assign(search.best(), 0);
+  line.assign(runs, 0);
+  Plan plan;
   plan.steps = steps_of(line);
-  plan.live_peak = plan.peak = line.peak();
-  plan.seconds = line.seconds();
-  const Replay r = replay(problem, plan);
-  if (!r.broken.empty()) plan.reason = "BROKEN " + r.broken;
-  if (r.live_peak != plan.live_peak) plan.reason += " PEAK differs";
+  const Replay carried_out = replay(problem, plan);
+  TIDEMARK_CHECK(carried_out.broken.empty(), "[solve] the search gave no plan: {}", carried_out.broken);
+  plan.live_peak = plan.peak = carried_out.live_peak;
+  plan.seconds = carried_out.seconds;
+  plan.lossy = carried_out.lossy;
   return plan;
 }
+
+class Solver {
+ public:
+  Solver(const Problem& problem, const Options& options)
+      : problem_(problem), options_(options), limit_(options.time_limit, options.effort),
+        model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
+        budget_(options.budget < 0 ? kNoLimit : options.budget) {}
+
+  Plan run() {
+    bound_first();
+    Plan plan = bound_.infeasible ? Plan{} : best_plan();
+    if (bound_.infeasible) {
+      plan.status = Plan::Status::infeasible;
+      plan.reason = fmt::format("[solve] no plan fits {}: more is live whenever {} runs", format_bytes(budget_),
+                                bound_.moment < 0 ? "some task" : problem_.tasks[static_cast<std::size_t>(bound_.moment)].name);
+    }
+    plan.planner = "solve";
+    plan.problem = problem_.name;
+    plan.problem_hash = hash(problem_);
+    plan.budget = options_.budget < 0 ? plan.peak : options_.budget;
+    const bool has_plan = plan.status == Plan::Status::feasible;
+    if (options_.bounds) finish_bound(plan, has_plan);
+    plan.solve_seconds = limit_.elapsed();
+    if (has_plan) {
+      const std::string broken = check(problem_, plan);
+      TIDEMARK_CHECK(broken.empty(), "[solve] the plan does not check: {}", broken);
+    }
+    return plan;
+  }
+
+ private:
+  void bound_first() {
+    if (!options_.bounds || budget_ == kNoLimit) return;
+    bound_ = bound(problem_, {.budget = budget_, .time_limit = 0.1 * options_.time_limit, .effort = 60, .branch = false, .certificate = false});
+  }
+
+  bool go_on(const char* phase, double best) {
+    if (!options_.progress) return true;
+    return options_.progress({.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
+  }
+
+  // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer.
+  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>* from, Bytes& least_peak) {
+    SearchOptions o{.budget = live, .seed = options_.seed, .reorder = options_.reorder, .recompute = options_.recompute,
+                    .tiers = options_.tiers};
+    o.enough = bound_.seconds * (1 + std::max(options_.target_gap, 1e-12));
+    Search search(model_, o, limit_);
+    if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
+    if (from != nullptr) search.offer(*from);
+    search.start();
+    if (!go_on("start", search.best_seconds())) limit_.stop();
+    search.improve([&] { return go_on("improve", search.best_seconds()); });
+    least_peak = search.least_peak();
+    return search.best();
+  }
+
+  Plan best_plan() {
+    Bytes least_peak = 0, live = budget_;
+    for (int k = 0; k < kPackings; ++k) {
+      const std::vector<TaskId> runs = search(live, nullptr, least_peak);
+      if (runs.empty()) break;
+      Plan plan = plan_of(problem_, model_, runs);
+      if (!options_.offsets) return plan;
+      const Bytes arena = budget_ - model_.base;
+      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit));
+      if (plan.peak <= budget_) return plan;
+      // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
+      live -= std::max(plan.peak - budget_, (budget_ - model_.base) / 500);
+    }
+    Plan plan;
+    plan.status = limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max() ? Plan::Status::timed_out
+                                                                                                            : Plan::Status::infeasible;
+    plan.smallest_peak = least_peak;
+    plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}", format_bytes(budget_), format_bytes(least_peak));
+    return plan;
+  }
+
+  void finish_bound(Plan& plan, bool has_plan) {
+    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_, .time_limit = std::max(0.05, 0.25 * options_.time_limit)};
+    if (has_plan) o.known_seconds = plan.seconds;
+    bound_ = bound(problem_, o);
+    if (bound_.infeasible) return;
+    plan.seconds_bound = has_plan ? std::min(bound_.seconds, plan.seconds) : bound_.seconds;
+    plan.proof = bound_.proof;
+    if (has_plan && plan.seconds <= bound_.seconds * (1 + 1e-9)) plan.status = Plan::Status::optimal;
+  }
+
+  const Problem& problem_;
+  const Options& options_;
+  Limit limit_;
+  Model model_;
+  Bytes budget_;
+  BoundResult bound_;
+};
+
+}  // namespace
+
+Plan solve(const Problem& problem, const Options& options) { return Solver(problem, options).run(); }
 
 }  // namespace tidemark::plan

@@ -81,7 +81,7 @@ class Network {
     TaskId maker = -1;
     for (const TaskId t : m.makers[static_cast<std::size_t>(b)]) {
       const auto& runs = timeline_->runs_of(t);
-      if (m.can_repeat[static_cast<std::size_t>(t)] && !runs.empty() && runs.front() < moment_ && versions_allow(t)) {
+      if (m.can_repeat[static_cast<std::size_t>(t)] && leaves_copied_alone(t) && !runs.empty() && runs.front() < moment_ && versions_allow(t)) {
         maker = t;
         break;
       }
@@ -112,6 +112,16 @@ class Network {
     const auto& list = timeline_->events(b);
     const std::size_t i = timeline_->event_from(b, moment_);
     return i < list.size() && list[i].slot == moment_;
+  }
+
+  bool leaves_copied_alone(TaskId t) const {
+    for (const BufferId w : timeline_->model().writes[static_cast<std::size_t>(t)]) {
+      if (timeline_->copies_of(w) > 0) return false;
+    }
+    for (const BufferId r : timeline_->model().reads[static_cast<std::size_t>(t)]) {
+      if (timeline_->copies_of(r) > 0) return false;
+    }
+    return true;
   }
 
   bool versions_allow(TaskId t) const {
@@ -257,7 +267,9 @@ bool apply_cut(Timeline& line, const CutStart& cut) {
       line.undo_to(mark);
       return false;
     }
+    const std::size_t before_insert = line.mark();
     line.insert(t, slot);
+    if (!line.versions_in_order(t)) line.undo_to(before_insert);  // an update lies between: what it makes stays
   }
   return true;
 }

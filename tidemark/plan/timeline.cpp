@@ -19,6 +19,7 @@ void Timeline::assign(const std::vector<TaskId>& runs, int room) {
   spans_.assign(events_.size(), {});
   for (auto& list : runs_of_) list.clear();
   group_runs_.assign(static_cast<std::size_t>(model_->tasks), 0);
+  copies_of_.assign(model_->has_copies() ? static_cast<std::size_t>(model_->buffers) : 0, 0);
   credit_.assign(model_->has_in_place() ? static_cast<std::size_t>(slots_) : 0, 0);
   profile_.reset(slots_);
   seconds_ = 0;
@@ -126,6 +127,7 @@ void Timeline::do_insert(TaskId task, std::int32_t slot) {
   for (const BufferId b : model_->writes[t]) add_event(b, slot, false);
   if (model_->workspace[t] > 0) profile_.add(slot, slot, model_->workspace[t]);
   if (model_->has_in_place()) refresh_credit(slot);
+  if (task >= model_->tasks) ++copies_of_[static_cast<std::size_t>(model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ += model_->seconds[t];
   ++run_count_;
 }
@@ -141,6 +143,7 @@ void Timeline::do_remove(std::int32_t slot) {
   for (const BufferId b : model_->reads[t]) remove_event(b, slot);
   for (const BufferId b : model_->writes[t]) remove_event(b, slot);
   if (model_->workspace[t] > 0) profile_.add(slot, slot, -model_->workspace[t]);
+  if (task >= model_->tasks) --copies_of_[static_cast<std::size_t>(model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ -= model_->seconds[t];
   --run_count_;
 }
@@ -169,6 +172,7 @@ bool Timeline::removable(std::int32_t slot) const {
   const std::int32_t group = model_->group[t];
   if (group >= 0 && group_runs_[static_cast<std::size_t>(group)] < 2) return false;
   for (const BufferId b : model_->writes[t]) {
+    if (copies_of(b) > 0) return false;
     const auto& list = events(b);
     if (list.front().slot == slot && list.size() > 1 && list[1].use) return false;
   }

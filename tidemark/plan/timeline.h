@@ -26,6 +26,8 @@ class Timeline {
   TaskId task_at(std::int32_t slot) const { return task_at_[static_cast<std::size_t>(slot)]; }
   const EventList& events(BufferId b) const { return events_[static_cast<std::size_t>(b)]; }
   const std::vector<std::int32_t>& runs_of(TaskId t) const { return runs_of_[static_cast<std::size_t>(t)]; }
+  // Ends of copies of `b` in the sequence: what has any is left to them and not made again.
+  std::int32_t copies_of(BufferId b) const { return copies_of_.empty() ? 0 : copies_of_[static_cast<std::size_t>(b)]; }
   const Profile& profile() const { return profile_; }
   double seconds() const { return seconds_; }
   Bytes peak() const { return model_->base + profile_.most(); }
@@ -94,6 +96,7 @@ class Timeline {
   std::vector<Span> spans_;
   std::vector<std::vector<std::int32_t>> runs_of_;
   std::vector<std::int32_t> group_runs_;
+  std::vector<std::int32_t> copies_of_;
   std::vector<Bytes> credit_;  // by slot, when the model has pairs: bytes that its run saves by them
   Profile profile_;
   double seconds_ = 0;

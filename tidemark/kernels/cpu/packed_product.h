@@ -11,6 +11,7 @@
 #include "tidemark/base/parallel.h"
 #include "tidemark/kernels/accumulate.h"
 #include "tidemark/kernels/cpu/register_tile.h"
+#include "tidemark/kernels/cpu/transpose.h"
 
 namespace tidemark::kernels {
 
@@ -119,6 +120,8 @@ void pack_matrix(const S* x, std::int64_t row_stride, std::int64_t depth_stride,
     for (std::int64_t l = 0; l < depth; ++l) {
       for (std::int64_t i = 0; i < rows; ++i) to[l * width + i] = static_cast<T>(from[l * depth_stride + i]);
     }
+  } else if (std::is_same_v<T, S> && depth_stride == 1) {
+    if constexpr (std::is_same_v<T, S>) transpose(from, row_stride, to, width, rows, depth);
   } else {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t l = 0; l < depth; ++l)
