@@ -49,8 +49,10 @@ class TIDEMARK_API Tensor {
   }
   bool concrete() const { return defined() && impl().storage != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
-  // Nobody else holds this array: its storage may be given a new version.
-  bool unique() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
+  // At most so many copies of this tensor and holders of its array: it may be given a new version.
+  bool held_by_at_most(long handles, long storages) const {
+    return impl_.use_count() <= handles && storage().use_count() <= storages;
+  }
 
   const std::shared_ptr<Recorder>& recorder() const { return impl().recorder; }
   ValueId id() const { return impl().id; }
