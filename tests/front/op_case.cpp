@@ -81,12 +81,23 @@ OpCase::OpCase(const Op& op, const Sample& sample, std::uint64_t seed)
                                                   : x;
     }));
   }
+  if (sample.diagonal != 0) {
+    const Tensor a = in_[0];
+    const std::int64_t n = a.size(-1);
+    in_[0] = with_elements(a.type(), [&](std::int64_t i) { return element(a, i) + (i % (n * n) % (n + 1) == 0 ? sample.diagonal : 0); });
+  }
 }
 
 bool OpCase::differentiable() const {
-  bool any = false;
-  for (const Tensor& t : in_) any = any || t.dtype() == DType::f64;
-  return any && op_.vjp != nullptr && !op_.facts.zero_derivative;
+  if (op_.vjp == nullptr || op_.facts.zero_derivative) return false;
+  // Differences need double precision on both sides.
+  bool in = false, out = false;
+  for (const Tensor& t : in_) in = in || t.dtype() == DType::f64;
+  for (const Value& v : spec(1).out) {
+    if (is_float(v.type.dtype) && v.type.dtype != DType::f64) return false;
+    out = out || v.type.dtype == DType::f64;
+  }
+  return in && out;
 }
 
 KernelSpec OpCase::spec(int threads) const {

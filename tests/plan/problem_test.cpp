@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tidemark/base/error.h"
+#include "tidemark/plan/json_syntax.h"
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::plan {
@@ -45,7 +46,7 @@ TEST(ReadProblem, AcceptsTheLeast) {
 TEST(ReadProblem, NamesThePlace) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "not JSON"},
-      {"[", "not JSON"},
+      {"[", "not JSON: line 1, column 2"},
       {"nonsense", "not JSON"},
       {"[]", "is not an object"},
       {with(kBuffer, kTask) + "x", "not JSON"},
@@ -109,6 +110,27 @@ TEST(ReadProblem, NamesThePlace) {
        "tiers.h: a rate of 0"},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(refusal(text), HasSubstr(message)) << text;
+}
+
+TEST(JsonError, SaysWhere) {
+  for (const char* text :
+       {"{}", " [ ] ", "[1, -0.5e+3, \"a\\u00e9\\\"\", true, null, {\"a\": [{}], \"b\": 0}]", "3", "\"\""})
+    EXPECT_EQ(json_error(text), "") << text;
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "line 1, column 1: ends where"},
+      {"{\"a\": 1,\n \"b\" 2}", "line 2, column 6: expected ':'"},
+      {"[1, 2", "line 1, column 6: expected ',' or ']'"},
+      {"[1, 2,]", "line 1, column 7: expected a value"},
+      {"{\"a\": 1,}", "line 1, column 9: expected a field's name"},
+      {"{\"a\": 1]", "line 1, column 8: expected ',' or '}'"},
+      {"[01]", "begins with 0"},
+      {"[1.]", "expected a digit"},
+      {"[NaN]", "expected a value"},
+      {"[\"a]", "without its end"},
+      {"[\"\\x\"]", "unknown escape"},
+      {"{} {}", "line 1, column 4: more after"},
+  };
+  for (const auto& [text, message] : cases) EXPECT_THAT(json_error(text), HasSubstr(message)) << text;
 }
 
 TEST(ReadProblem, RefusesDeepNesting) {

@@ -24,6 +24,11 @@ class Maker {
           at(b).end = static_cast<TierId>(rng_.below(static_cast<std::int64_t>(p_.tiers.size())));
       }
     }
+    // What is there at the start fits, with more or less to spare.
+    for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
+      if (p_.buffers[b].start >= 0)
+        p_.tiers[static_cast<std::size_t>(p_.buffers[b].start)].bytes += p_.size(static_cast<BufferId>(b));
+    }
     for (int i = 0; i < shape_.tasks; ++i) {
       if (shape_.versions && chance(0.12))
         add_update();
@@ -224,47 +229,6 @@ Problem random_problem_of_any_kind(std::uint64_t seed, int most) {
   shape.lossy = flip();
   shape.tiers = flip();
   return random_problem(seed, shape);
-}
-
-Bytes resident_bytes(const Problem& problem) {
-  Bytes sum = 0;
-  for (std::size_t b = 0; b < problem.buffers.size(); ++b) {
-    if (problem.buffers[b].resident) sum += problem.size(static_cast<BufferId>(b));
-  }
-  return sum;
-}
-
-Bytes store_all_peak(const Problem& problem) {
-  const std::size_t n = problem.tasks.size();
-  std::vector<std::int64_t> first(problem.buffers.size(), -1), last(problem.buffers.size(), -1);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (problem.tasks[i].optional) continue;
-    for (const auto* list : {&problem.tasks[i].reads, &problem.tasks[i].writes}) {
-      for (const BufferId b : *list) {
-        auto& f = first[static_cast<std::size_t>(b)];
-        if (f < 0) f = static_cast<std::int64_t>(i);
-        last[static_cast<std::size_t>(b)] = static_cast<std::int64_t>(i);
-      }
-    }
-  }
-  for (const BufferId b : problem.outputs) last[static_cast<std::size_t>(b)] = static_cast<std::int64_t>(n);
-  std::vector<Bytes> change(n + 2, 0);
-  Bytes always = 0;
-  for (std::size_t b = 0; b < problem.buffers.size(); ++b) {
-    const Bytes size = problem.size(static_cast<BufferId>(b));
-    if (problem.buffers[b].resident || problem.buffers[b].start >= 0) {
-      always += size;
-    } else if (first[b] >= 0) {
-      change[static_cast<std::size_t>(first[b])] += size;
-      change[static_cast<std::size_t>(last[b]) + 1] -= size;
-    }
-  }
-  Bytes peak = always, now = always;
-  for (std::size_t i = 0; i < n; ++i) {
-    now += change[i];
-    if (!problem.tasks[i].optional) peak = std::max(peak, now + problem.tasks[i].workspace);
-  }
-  return peak;
 }
 
 }  // namespace tidemark::plan

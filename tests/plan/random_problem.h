@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tidemark/base/random.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/problem.h"
 
 namespace tidemark::plan {

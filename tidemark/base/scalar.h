@@ -1,5 +1,6 @@
 // One formula per function, for every place that computes it: kernels, the tape and emitted code. Branch-free
-// where a vectoriser is to take it. SPDX-License-Identifier: Apache-2.0
+// where a vectoriser is to take it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <bit>

@@ -3,6 +3,11 @@
 
 namespace tidemark {
 
+plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
+  const int threads = (options.device ? options.device : cpu())->threads();
+  return pose(optimise(std::move(graph), options.passes), {.threads = threads, .name = options.name}).problem;
+}
+
 CompileCache::CompileCache(CompileOptions options)
     : options_(std::move(options)), device_(options_.device ? options_.device : cpu()) {}
 

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tidemark/compile/optimise.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
-#include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
@@ -37,7 +35,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
       break;
     }
     case Budget::Kind::minimum:
-      solve_options.budget = plan::smallest_peak(problem, solve_options).peak;
+      solve_options.budget = 0;
       break;
   }
   const std::string planner = !options.planner.empty()   ? options.planner
@@ -63,8 +61,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
 
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
-  const bool all = options.optimise;
-  graph = optimise(std::move(graph), {.fuse = all, .layouts = all, .early_updates = all});
+  graph = optimise(std::move(graph), options.passes);
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));

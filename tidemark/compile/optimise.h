@@ -8,7 +8,8 @@
 namespace tidemark {
 
 struct OptimiseOptions {
-  bool fuse = true, layouts = true, early_updates = true;
+  bool simplify = true, fuse = true, layouts = true, early_updates = true;
+  static OptimiseOptions none() { return {false, false, false, false}; }
 };
 TIDEMARK_API Graph optimise(Graph graph, const OptimiseOptions& options = {});
 

@@ -53,28 +53,42 @@ Graph place_updates(Graph graph) {
 
 namespace {
 
-// Nodes that only updates depend on.
-std::vector<char> serves_updates_alone(const Graph& g) {
-  std::vector<char> wanted_elsewhere(g.values.size(), 0);
-  std::vector<char> is_update(g.outputs.size(), 0);
-  for (const auto& [in, out] : g.updates) is_update[static_cast<std::size_t>(out)] = 1;
-  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
-    if (!is_update[o]) wanted_elsewhere[static_cast<std::size_t>(g.outputs[o])] = 1;
+// Nodes that only updates depend on and that give back at least the memory they take: an input that nobody else reads
+// goes as soon as they have run. The rest of the backward pass serves updates alone too, but run early it would only
+// hold more.
+std::vector<char> may_run_early(const Graph& g) {
+  std::vector<char> wanted_elsewhere(g.values.size(), 0), is_update(g.values.size(), 0);
+  std::vector<std::int32_t> readers(g.values.size(), 0);
+  for (const auto& [in, out] : g.updates) is_update[static_cast<std::size_t>(g.outputs[static_cast<std::size_t>(out)])] = 1;
+  for (const ValueId v : g.outputs) {
+    if (!is_update[static_cast<std::size_t>(v)]) wanted_elsewhere[static_cast<std::size_t>(v)] = 1;
   }
-  std::vector<char> alone(g.nodes.size(), 0);
+  for (const Node& node : g.nodes) {
+    for (const ValueId v : node.in) ++readers[static_cast<std::size_t>(root_of(g, v))];
+  }
+  const std::vector<std::int32_t> maker = makers(g);
+  constexpr Bytes kSmall = 4096;
+  std::vector<char> early(g.nodes.size(), 0);
   for (std::size_t n = g.nodes.size(); n-- > 0;) {
     const Node& node = g.nodes[n];
-    alone[n] = std::none_of(node.out.begin(), node.out.end(), [&](ValueId v) { return wanted_elsewhere[static_cast<std::size_t>(v)]; });
-    if (alone[n]) continue;
+    const auto elsewhere = [&](ValueId v) { return wanted_elsewhere[static_cast<std::size_t>(v)] != 0; };
+    Bytes taken = 0, given = 0;
+    for (const ValueId v : node.out) taken += is_update[static_cast<std::size_t>(v)] || g.value(v).alias_of >= 0 ? 0 : g.type(v).bytes();
+    for (const ValueId v : node.in) {
+      const auto root = static_cast<std::size_t>(root_of(g, v));
+      if (readers[root] == 1 && maker[root] >= 0) given += g.values[root].type.bytes();
+    }
+    early[n] = std::none_of(node.out.begin(), node.out.end(), elsewhere) && (taken <= given || taken <= kSmall);
+    if (early[n]) continue;
     for (const ValueId v : node.in) wanted_elsewhere[static_cast<std::size_t>(v)] = 1;
   }
-  return alone;
+  return early;
 }
 
 }  // namespace
 
 Graph early_updates(Graph g) {
-  const std::vector<char> alone = serves_updates_alone(g);
+  const std::vector<char> early = may_run_early(g);
   const std::vector<std::int32_t> maker = makers(g);
   // waits[n]: makers of its inputs, and for an update the other readers of the version it overwrites, not yet placed.
   std::vector<std::int32_t> waits(g.nodes.size(), 0);
@@ -104,12 +118,12 @@ Graph early_updates(Graph g) {
     placed[static_cast<std::size_t>(n)] = 1;
     order.push_back(n);
     for (const std::int32_t m : frees[static_cast<std::size_t>(n)]) {
-      if (--waits[static_cast<std::size_t>(m)] == 0 && alone[static_cast<std::size_t>(m)]) ready.push(m);
+      if (--waits[static_cast<std::size_t>(m)] == 0 && early[static_cast<std::size_t>(m)]) ready.push(m);
     }
   };
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
     // Without inputs there is nothing to wait for, and no use before its reader: it keeps its place.
-    if (!placed[n] && (!alone[n] || waits[n] == 0)) place(static_cast<std::int32_t>(n));
+    if (!placed[n] && (!early[n] || waits[n] == 0)) place(static_cast<std::int32_t>(n));
     while (!ready.empty()) {
       const std::int32_t m = ready.top();
       ready.pop();

@@ -65,9 +65,10 @@ TIDEMARK_API void verify(const Graph& graph);
 // For each value, the node that makes it; -1 for inputs.
 TIDEMARK_API std::vector<std::int32_t> makers(const Graph& graph);
 
-// A readable text form; parse(print(g)) prints the same again. Locations are comments.
+// A readable text form; parse(print(g)) prints the same again, but for the locations, which are comments.
 TIDEMARK_API std::string print(const Graph& graph);
-TIDEMARK_API Graph parse(std::string_view text);  // throws Error(data) naming the line
+using FindOp = const Op* (*)(std::string_view name);
+TIDEMARK_API Graph parse(std::string_view text, FindOp find);  // throws Error(data) naming the line
 // 16 hex digits over structure, types and attributes; names and locations do not count.
 TIDEMARK_API std::string hash(const Graph& graph);
 

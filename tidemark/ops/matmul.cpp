@@ -6,6 +6,7 @@
 
 #include "tidemark/kernels/cpu/matmul.h"
 #include "tidemark/kernels/ref/matmul.h"
+#include "tidemark/ops/channels.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/table.h"
@@ -73,7 +74,8 @@ Cost matmul_cost(const KernelSpec& spec) {
 
 // Row- or column-major in the last two axes; leading axes may step as they like.
 bool matmul_accepts(const KernelSpec& spec, int input) {
-  const Value& v = spec.in[static_cast<std::size_t>(input)];
+  const Value& v = array_of(spec, input);
+  if (input >= static_cast<int>(spec.in.size())) return v.layout.dense_row_major();
   if (!v.layout.blocked.empty()) return false;
   const auto strides = strides_of(v.type.shape, v.layout);
   const std::size_t n = strides.size();

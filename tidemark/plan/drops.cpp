@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/drops.h"
 
+#include <cmath>
 #include <limits>
 
 namespace tidemark::plan {
@@ -11,6 +12,7 @@ constexpr std::size_t kMostTasks = 600;  // in one closure: beyond it another bu
 Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   const Model& m = line.model();
   mark_.assign(static_cast<std::size_t>(m.all), 0);
+  banned_use_.assign(static_cast<std::size_t>(m.buffers), -1);
   std::vector<double> ratio(static_cast<std::size_t>(m.buffers), std::numeric_limits<double>::infinity());
   for (BufferId b = 0; b < m.buffers; ++b) {
     const auto i = static_cast<std::size_t>(b);
@@ -18,20 +20,35 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
     for (const TaskId t : m.makers[i]) {
       if (!m.can_repeat[static_cast<std::size_t>(t)]) continue;
       Bytes bytes = 0;
-      for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) bytes += m.size[static_cast<std::size_t>(w)];
+      for (const BufferId w : m.writes[static_cast<std::size_t>(t)])
+        bytes += m.size[static_cast<std::size_t>(w)];
       ratio[i] = std::min(ratio[i], m.seconds[static_cast<std::size_t>(t)] / static_cast<double>(bytes));
     }
     if (ratio[i] < std::numeric_limits<double>::infinity()) by_ratio_.push_back(b);
   }
-  std::stable_sort(by_ratio_.begin(), by_ratio_.end(),
-                   [&](BufferId x, BufferId y) { return ratio[static_cast<std::size_t>(x)] < ratio[static_cast<std::size_t>(y)]; });
-  for (const BufferId b : by_ratio_) ratio_.push_back(ratio[static_cast<std::size_t>(b)]);
+  std::stable_sort(by_ratio_.begin(), by_ratio_.end(), [&](BufferId x, BufferId y) {
+    return ratio[static_cast<std::size_t>(x)] < ratio[static_cast<std::size_t>(y)];
+  });
+  for (const BufferId b : by_ratio_) {
+    ratio_.push_back(ratio[static_cast<std::size_t>(b)]);
+    double least = std::numeric_limits<double>::infinity();
+    for (const TaskId t : m.makers[static_cast<std::size_t>(b)]) {
+      if (m.can_repeat[static_cast<std::size_t>(t)])
+        least = std::min(least, m.seconds[static_cast<std::size_t>(t)]);
+    }
+    least_seconds_.push_back(least);
+  }
 }
 
 bool Drops::may_run(TaskId t, std::int32_t before) const {
   const Model& m = line_->model();
   const auto i = static_cast<std::size_t>(t);
   if (!m.can_repeat[i] || !m.allowed[i]) return false;
+  if (m.has_copies()) {
+    for (const BufferId w : m.writes[i]) {
+      if (line_->copies_of(w) > 0) return false;
+    }
+  }
   for (const TaskId u : m.after[i]) {
     if (line_->runs_of(u).empty() || line_->runs_of(u).front() >= before) return false;
   }
@@ -106,7 +123,7 @@ bool Drops::collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop
     const std::size_t i = line_->event_from(c, before);
     const bool live = i > 0 && i < list.size() && list[i].use;
     if (live && c != b) continue;
-    if (i == 0) return false;
+    if (i == 0 || line_->copies_of(c) > 0) return false;  // what is copied comes and goes with its copies
     // Not there: keep it since its last use if that is behind the moment and fits, else make it too.
     const std::int32_t last = list[i - 1].slot;
     const Bytes size = m.size[static_cast<std::size_t>(c)];
@@ -119,7 +136,9 @@ bool Drops::collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop
       }
       continue;
     }
-    if (t < 0) {
+    const bool keep = t >= 0 && price_now_ > 0 && c != b &&
+                      m.seconds[static_cast<std::size_t>(t)] > price_now_ * static_cast<double>(size);
+    if (t < 0 || keep) {
       if (c == b) return false;
       if (last < at) drop.relief -= size;
       continue;
@@ -133,27 +152,40 @@ bool Drops::evaluate(BufferId b, std::int32_t at, double most_seconds, Drop& dro
   const auto& list = line_->events(b);
   const std::size_t i = line_->event_from(b, at);
   if (i == 0 || i >= list.size() || !list[i].use || list[i].slot == at) return false;
+  if (banned_use_[static_cast<std::size_t>(b)] == list[i].slot) return false;
   drop.buffer = b;
   drop.before = list[i].slot;
   return collect(b, at, most_seconds, drop);
 }
 
 bool Drops::find(std::int32_t at, Bytes need, double noise, Rng& rng, Drop& best) {
-  double least = std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity(), cap = least;
   best.buffer = -1;
+  price_now_ = noise > 0 ? price_ * std::exp2(6 * rng.uniform() - 3) : price_;
   for (std::size_t k = 0; k < by_ratio_.size(); ++k) {
     if (ratio_[k] > least) break;
+    if (least_seconds_[k] >= cap || !line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0))
+      continue;
     const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
-    const double cap = least < std::numeric_limits<double>::infinity() ? least * static_cast<double>(need) / factor
-                                                                        : std::numeric_limits<double>::infinity();
-    if (!evaluate(by_ratio_[k], at, cap, trial_)) continue;
+    if (!evaluate(by_ratio_[k], at, cap / factor, trial_)) continue;
     const double score = factor * trial_.seconds / static_cast<double>(std::min(trial_.relief, need));
     if (score < least) {
       least = score;
+      cap = least * static_cast<double>(need);
       std::swap(best, trial_);
     }
   }
   return best.buffer >= 0;
+}
+
+void Drops::ban(BufferId b, std::int32_t use) {
+  banned_use_[static_cast<std::size_t>(b)] = use;
+  banned_.push_back(b);
+}
+
+void Drops::lift_bans() {
+  for (const BufferId b : banned_) banned_use_[static_cast<std::size_t>(b)] = -1;
+  banned_.clear();
 }
 
 bool Drops::apply(const Drop& drop) {
@@ -167,20 +199,21 @@ bool Drops::apply(const Drop& drop) {
   return true;
 }
 
-Drops::Outcome Drops::repair(double most_seconds, double noise, Rng& rng, int most_drops) {
+Drops::Outcome Drops::repair(double most_seconds, double noise, Rng& rng, int most_drops, Failing failing) {
   const std::size_t mark = line_->mark();
   Drop drop;
   for (int k = 0; line_->peak() > budget_; ++k) {
     const std::int32_t at = line_->profile().where_most();
     Outcome outcome = Outcome::fits;
-    if (k >= most_drops || line_->seconds() > most_seconds || !find(at, line_->peak() - budget_, noise, rng, drop) ||
+    if (k >= most_drops || (k % 16 == 15 && limit_ != nullptr && limit_->time_is_up()) ||
+        line_->seconds() > most_seconds || !find(at, line_->peak() - budget_, noise, rng, drop) ||
         line_->seconds() + drop.seconds > most_seconds) {
       outcome = Outcome::stuck;
     } else if (!apply(drop)) {
       outcome = Outcome::no_room;
     }
     if (outcome != Outcome::fits) {
-      line_->undo_to(mark);
+      if (failing == Failing::undo) line_->undo_to(mark);
       return outcome;
     }
   }

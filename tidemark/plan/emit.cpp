@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/emit.h"
 
+#include "tidemark/plan/copies.h"
+
 namespace tidemark::plan {
 
 std::vector<Step> steps_of(const Timeline& line) {
@@ -9,15 +11,22 @@ std::vector<Step> steps_of(const Timeline& line) {
   steps.reserve(static_cast<std::size_t>(line.run_count()) * 2);
   std::vector<char> coming(m.has_copies() ? static_cast<std::size_t>(m.buffers) : 0, 0);
   std::vector<Model::Pair> pairs;
+  const auto last = last_fetches(m, line.runs());
+  std::vector<std::pair<TierId, bool>> from(
+      coming.size());  // of a fetch under way: its tier, and whether it is the last
+  std::size_t place = 0;
   const auto arrive = [&](BufferId b) {
     if (coming.empty() || !coming[static_cast<std::size_t>(b)]) return;
     coming[static_cast<std::size_t>(b)] = 0;
     steps.push_back({.kind = Step::Kind::wait, .id = b});
+    const auto [tier, is_last] = from[static_cast<std::size_t>(b)];
+    if (is_last) steps.push_back({.kind = Step::Kind::discard, .id = b, .tier = tier});
   };
   for (std::int32_t s = 0; s + 1 < line.slots(); ++s) {
     const TaskId t = line.task_at(s);
     if (t < 0) continue;
     const auto i = static_cast<std::size_t>(t);
+    ++place;
     if (m.kind[i] != Model::Kind::task) {
       const Model::Copy copy = m.copies[static_cast<std::size_t>(t - m.tasks)];
       if (m.kind[i] == Model::Kind::evict) {
@@ -28,6 +37,7 @@ std::vector<Step> steps_of(const Timeline& line) {
       } else {
         steps.push_back({.kind = Step::Kind::fetch, .id = copy.buffer, .tier = copy.tier});
         coming[static_cast<std::size_t>(copy.buffer)] = 1;
+        from[static_cast<std::size_t>(copy.buffer)] = {copy.tier, last[place - 1] != 0};
       }
       continue;
     }
@@ -48,9 +58,7 @@ std::vector<Step> steps_of(const Timeline& line) {
     for (const BufferId b : m.reads[i]) drop_dead(b);
     for (const BufferId b : m.writes[i]) drop_dead(b);
   }
-  for (std::size_t b = 0; b < coming.size(); ++b) {
-    if (coming[b]) steps.push_back({.kind = Step::Kind::wait, .id = static_cast<BufferId>(b)});
-  }
+  for (std::size_t b = 0; b < coming.size(); ++b) arrive(static_cast<BufferId>(b));
   return steps;
 }
 

@@ -27,7 +27,8 @@ void Improve::prune() {
   collect_extra();
   const Model& m = line_->model();
   const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
-  std::stable_sort(extra_.begin(), extra_.end(), [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  std::stable_sort(extra_.begin(), extra_.end(),
+                   [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
   for (const std::int32_t s : extra_) try_remove(s);
 }
 
@@ -60,11 +61,46 @@ bool Improve::move_before(std::int32_t from, std::int32_t to) {
   return false;
 }
 
+bool Improve::touches_copied(TaskId task) const {
+  const Model& m = line_->model();
+  if (!m.has_copies()) return false;
+  const auto copied = [&](BufferId b) { return line_->copies_of(b) > 0; };
+  const auto reads = m.reads[static_cast<std::size_t>(task)],
+             writes = m.writes[static_cast<std::size_t>(task)];
+  return std::any_of(reads.begin(), reads.end(), copied) || std::any_of(writes.begin(), writes.end(), copied);
+}
+
+void Improve::substitute() {
+  const Model& m = line_->model();
+  for (TaskId other = 0; other < m.tasks; ++other) {
+    const TaskId of = m.group[static_cast<std::size_t>(other)];
+    if (of < 0 || of == other || !m.allowed[static_cast<std::size_t>(other)] || touches_copied(other) ||
+        touches_copied(of))
+      continue;
+    for (const auto& [from, to] : {std::pair{of, other}, std::pair{other, of}}) {
+      const std::vector<std::int32_t> slots = line_->runs_of(from);
+      for (const std::int32_t s : slots) {
+        const std::size_t mark = line_->mark();
+        const Bytes peak = line_->peak();
+        const double seconds = line_->seconds();
+        line_->remove(s);
+        line_->insert(to, s);
+        const bool sound = line_->sound_around(from) && line_->sound_around(to);
+        const Bytes limit = drops_->budget();
+        const bool better =
+            peak <= limit ? line_->peak() <= limit && line_->seconds() < seconds
+                          : line_->peak() < peak || (line_->peak() == peak && line_->seconds() < seconds);
+        if (!sound || !better) line_->undo_to(mark);
+      }
+    }
+  }
+}
+
 void Improve::delay() {
   const Model& m = line_->model();
   for (std::int32_t s = line_->slots() - 1; s >= 0; --s) {
     const TaskId t = line_->task_at(s);
-    if (t < 0 || t >= m.tasks) continue;
+    if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
     const auto i = static_cast<std::size_t>(t);
     std::int32_t to = line_->slots() - 1;
     Bytes gain = 0;
@@ -93,7 +129,7 @@ void Improve::advance() {
   const Model& m = line_->model();
   for (std::int32_t s = 0; s < line_->slots(); ++s) {
     const TaskId t = line_->task_at(s);
-    if (t < 0 || t >= m.tasks) continue;
+    if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
     const auto i = static_cast<std::size_t>(t);
     Bytes gain = 0;
     std::int32_t from = -1;  // the last event of what it reads
@@ -129,21 +165,32 @@ bool Improve::ruin_and_recreate(double slack) {
   const std::int64_t kind = rng_.below(4);
   const std::int64_t width = 1 + rng_.below(kind == 0 ? 2 : kind == 1 ? 6 : 20);
   const std::int64_t first = std::max<std::int64_t>(0, centre - width / 2), last = std::min(n, first + width);
+  const bool ban = rng_.below(2) == 0;
+  const auto ruin = [&](std::int32_t s) {
+    if (line_->task_at(s) < 0 || !line_->removable(s)) return;
+    if (ban && rng_.below(2) == 0) {
+      for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(s))]) {
+        const std::size_t i = line_->event_from(w, s) + 1;
+        if (i < line_->events(w).size() && line_->events(w)[i].use) drops_->ban(w, line_->events(w)[i].slot);
+      }
+    }
+    line_->remove(s);
+  };
   for (std::int64_t k = first; k < last; ++k) {
-    if (kind == 3 && rng_.below(3) == 0) continue;
-    const std::int32_t s = extra_[static_cast<std::size_t>(k)];
-    if (line_->task_at(s) >= 0 && line_->removable(s)) line_->remove(s);
+    if (kind != 3 || rng_.below(3) != 0) ruin(extra_[static_cast<std::size_t>(k)]);
   }
   if (kind != 0) {
-    for (int k = 0; k < 2; ++k) {
-      const std::int32_t s = extra_[static_cast<std::size_t>(rng_.below(n))];
-      if (line_->task_at(s) >= 0 && line_->removable(s)) line_->remove(s);
-    }
+    for (int k = 0; k < 2; ++k) ruin(extra_[static_cast<std::size_t>(rng_.below(n))]);
   }
-  if (!line_->changed_since(mark)) return false;
+  if (!line_->changed_since(mark)) {
+    drops_->lift_bans();
+    return false;
+  }
   const std::size_t ruined = line_->mark();
-  const double noise = rng_.below(3) == 0 ? 0.0 : 0.4 * rng_.uniform();
+  const std::int64_t level = rng_.below(4);
+  const double noise = level == 0 ? 0.0 : level == 3 ? 2.0 * rng_.uniform() : 0.4 * rng_.uniform();
   const auto outcome = drops_->repair(before + slack, noise, rng_, 64);
+  drops_->lift_bans();
   if (outcome != Drops::Outcome::fits) {
     line_->undo_to(mark);
     if (outcome == Drops::Outcome::no_room) line_->respread(6);
@@ -155,9 +202,12 @@ bool Improve::ruin_and_recreate(double slack) {
     if (line_->log()[k].inserted) added.push_back(line_->log()[k].slot);
   }
   const Model& m = line_->model();
-  std::erase_if(added, [&](std::int32_t s) { return line_->task_at(s) < 0 || line_->runs_of(line_->task_at(s)).size() < 2; });
+  std::erase_if(added, [&](std::int32_t s) {
+    return line_->task_at(s) < 0 || line_->runs_of(line_->task_at(s)).size() < 2;
+  });
   const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
-  std::stable_sort(added.begin(), added.end(), [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  std::stable_sort(added.begin(), added.end(),
+                   [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
   for (const std::int32_t s : added) try_remove(s);
   for (int k = 0; k < 4; ++k) try_remove(extra_[static_cast<std::size_t>(rng_.below(n))]);
   if (line_->seconds() > before + slack) {

@@ -18,6 +18,8 @@ class Improve {
   void delay();
   // The other way round: runs whose reads wait for them alone and outweigh what they make, as early as possible.
   void advance();
+  // Runs that do the same work another way (instead_of), where that is faster and fits, or lowers a peak that does not.
+  void substitute();
   // Takes some runs out, puts back what is needed, keeps the result if it is not worse by more than `slack` seconds.
   // True if the timeline changed.
   bool ruin_and_recreate(double slack);
@@ -25,6 +27,7 @@ class Improve {
   Rng& rng() { return rng_; }
 
  private:
+  bool touches_copied(TaskId task) const;
   bool try_remove(std::int32_t slot);
   void collect_extra();
   bool move_before(std::int32_t from, std::int32_t to);

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "tidemark/plan/json_syntax.h"
+
 namespace tidemark::plan::json {
 namespace {
 
@@ -28,7 +30,8 @@ Document::Document(const char* name, std::string_view text) {
   if (error == simdjson::DEPTH_ERROR)
     fail(Error::Kind::data, "[{}] nested deeper than {} levels", name, kMostDepth);
   if (error != simdjson::SUCCESS) {
-    fail(Error::Kind::data, "[{}] not JSON: {}", name, simdjson::error_message(error));
+    const std::string place = json_error(text);
+    fail(Error::Kind::data, "[{}] not JSON: {}", name, place.empty() ? simdjson::error_message(error) : place);
   }
 }
 

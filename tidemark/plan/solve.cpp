@@ -1,106 +1,158 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/solve.h"
 
-#include <cmath>
 #include <limits>
 
 #include "tidemark/base/error.h"
-#include "tidemark/plan/drops.h"
+#include "tidemark/plan/bound.h"
 #include "tidemark/plan/emit.h"
-#include "tidemark/plan/improve.h"
-#include "tidemark/plan/start_cut.h"
+#include "tidemark/plan/finish.h"
+#include "tidemark/plan/peak.h"
+#include "tidemark/plan/search.h"
 
 namespace tidemark::plan {
+namespace {
 
-Plan solve(const Problem& problem, const Options& options) {
-  Limit limit(options.time_limit, options.effort);
-  const Bytes budget = options.budget < 0 ? std::numeric_limits<Bytes>::max() / 4 : options.budget;
-  Model model(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers});
+constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
+constexpr int kPackings = 6;  // tries to give offsets before the live bytes alone are blamed
+
+// Steps and live figures of a sequence, as replay sees them.
+Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
   Timeline line(model);
-  line.assign(model.order, 3);
-  Drops drops(line, budget);
-  Improve improve(line, drops, options.seed + 1);
-  const bool dbg = getenv("DBG");
-  if (options.reorder) {
-    improve.delay();
-    improve.advance();
-  }
-  const std::vector<TaskId> first = line.runs();
-  const double floor = line.seconds();
-  double best_seconds = std::numeric_limits<double>::infinity();
-  std::vector<TaskId> best;
-  const auto note = [&](const char* what) {
-    if (line.peak() <= budget && line.seconds() < best_seconds) {
-      best_seconds = line.seconds();
-      best = line.runs();
-    }
-    if (dbg) fprintf(stderr, "%-12s t %.4f sec %.4f%% peak/budget %.4f best %.4f%% runs %d\n", what, limit.elapsed(), 100 * (line.seconds() / floor - 1), double(line.peak()) / budget, 100 * (best_seconds / floor - 1), line.run_count());
-  };
-  note("reordered");
-  if (line.peak() > budget) {
-    const std::int32_t moment = line.profile().where_most();
-    const Bytes room = budget - model.base - bytes_of_run(line, moment);
-    const auto cuts = cuts_at(line, moment, room, limit);
-    if (dbg) for (auto& c : cuts) fprintf(stderr, "cut sec %.4f%% stored/room %.4f n %zu t %.4f\n", 100 * c.seconds / floor, double(c.stored) / room, c.again.size(), limit.elapsed());
-    for (std::size_t k = 0; k <= cuts.size(); ++k) {
-      line.assign(first, 7);
-      if (k < cuts.size()) {
-        Cut cut = cuts[k];
-        cut.moment = line.runs_of(model.order[0]).front();
-        // the same run in the new numbering
-        cut.moment = 0;
-        std::int32_t index = 0;
-        (void)index;
-        Timeline old(model);
-        old.assign(first, 3);
-        cut.moment = (moment + 1) / 4 * 8 - 1;
-        if (!apply_cut(line, cut)) { if (dbg) fprintf(stderr, "apply failed\n"); continue; }
-      }
-      note("cut");
-      auto out = drops.repair(1e300, 0, improve.rng(), 100000);
-      if (dbg) fprintf(stderr, "repair %d\n", (int)out);
-      note("repaired");
-      improve.prune();
-      note("pruned");
-    }
-    if (!best.empty()) {
-      line.assign(best, 7);
-      double current = line.seconds();
-      std::int64_t rounds = 0, ok = 0;
-      while (!limit.time_is_up()) {
-        const double left = limit.left() / limit.total();
-        const double slack = 0.0005 * floor * left * left * -std::log(improve.rng().uniform() + 1e-12);
-        ++rounds;
-        if (improve.ruin_and_recreate(slack)) {
-          ++ok;
-          line.forget_log();
-          current = line.seconds();
-          if (current < best_seconds - 1e-12 * floor) { best_seconds = current; best = line.runs(); }
-        }
-        if ((rounds & 255) == 0 && current > best_seconds + 0.002 * floor) line.assign(best, 7);
-      }
-      if (dbg) fprintf(stderr, "rounds %ld accepted %ld\n", rounds, ok);
-      line.assign(best, 7);
-      improve.prune();
-      note("end");
-    }
-  }
+  line.assign(runs, 0);
   Plan plan;
-  plan.budget = budget;
-  plan.problem = problem.name;
-  if (best.empty()) {
-    plan.status = Plan::Status::infeasible;
-    plan.reason = "none found";
-    return plan;
-  }
-  line.assign(best, 1);
   plan.steps = steps_of(line);
-  plan.live_peak = plan.peak = line.peak();
-  plan.seconds = line.seconds();
-  const Replay r = replay(problem, plan);
-  if (!r.broken.empty()) { plan.reason = "BROKEN " + r.broken; }
-  if (r.live_peak != plan.live_peak) plan.reason += " PEAK differs";
+  const Replay carried_out = replay(problem, plan);
+  TIDEMARK_CHECK(carried_out.broken.empty(), "[solve] the search gave no plan: {}", carried_out.broken);
+  plan.live_peak = plan.peak = carried_out.live_peak;
+  plan.seconds = carried_out.seconds;
+  plan.lossy = carried_out.lossy;
   return plan;
 }
+
+class Solver {
+ public:
+  Solver(const Problem& problem, const Options& options)
+      : problem_(problem),
+        options_(options),
+        limit_((options.bounds ? 0.8 : 1.0) * options.time_limit, options.effort),
+        model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
+        budget_(options.budget < 0 ? kNoLimit : options.budget) {}
+
+  Plan run() {
+    bound_first();
+    Plan plan;
+    if (!bound_.infeasible) plan = best_plan();
+    if (bound_.infeasible) prove_impossible(plan);
+    plan.planner = "solve";
+    plan.problem = problem_.name;
+    plan.problem_hash = hash(problem_);
+    plan.budget = options_.budget < 0 ? plan.peak : options_.budget;
+    const bool has_plan = plan.status == Plan::Status::feasible;
+    if (options_.bounds) finish_bound(plan, has_plan);
+    plan.solve_seconds = limit_.elapsed();
+    if (plan.status != Plan::Status::timed_out) {
+      const std::string broken = check(problem_, plan);
+      TIDEMARK_CHECK(broken.empty(), "[solve] the plan does not check: {}", broken);
+    }
+    return plan;
+  }
+
+ private:
+  void prove_impossible(Plan& plan) {
+    const Values values(problem_);
+    const PeakBound peak = peak_bound(values);
+    plan.status = Plan::Status::infeasible;
+    plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget_), explain(values, peak));
+    if (peak.bytes > budget_) {
+      plan.peak_bound = peak.bytes;
+      plan.proof.json = proof_json(nullptr, &peak);
+    } else {
+      plan = best_plan();  // the search says what it can reach
+    }
+  }
+
+  void bound_first() {
+    if (!options_.bounds || budget_ == kNoLimit) return;
+    bound_ = bound(problem_, {.budget = budget_,
+                              .time_limit = 0.1 * options_.time_limit,
+                              .effort = 60,
+                              .branch = false,
+                              .certificate = false});
+  }
+
+  bool go_on(const char* phase, double best) {
+    if (!options_.progress) return true;
+    return options_.progress(
+        {.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
+  }
+
+  // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer.
+  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>* from, Bytes& least_peak) {
+    SearchOptions o{.budget = live,
+                    .seed = options_.seed,
+                    .reorder = options_.reorder,
+                    .recompute = options_.recompute,
+                    .tiers = options_.tiers};
+    o.enough = bound_.seconds * (1 + std::max(options_.target_gap, 1e-12));
+    Search search(model_, o, limit_);
+    if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
+    if (from != nullptr) search.offer(*from);
+    search.start();
+    if (!go_on("start", search.best_seconds())) limit_.stop();
+    search.improve([&] { return go_on("improve", search.best_seconds()); });
+    least_peak = search.least_peak();
+    return search.best();
+  }
+
+  Plan best_plan() {
+    Bytes least_peak = 0, live = budget_, least_packed = std::numeric_limits<Bytes>::max();
+    for (int k = 0; k < kPackings; ++k) {
+      const std::vector<TaskId> runs = search(live, nullptr, least_peak);
+      if (runs.empty()) break;
+      Plan plan = plan_of(problem_, model_, runs);
+      if (!options_.offsets) return plan;
+      const Bytes arena = budget_ - model_.base;
+      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit));
+      if (plan.peak <= budget_) return plan;
+      least_packed = std::min(least_packed, plan.peak);
+      // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
+      live -= std::max(plan.peak - budget_, (budget_ - model_.base) / 500);
+    }
+    Plan plan;
+    plan.status =
+        limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max()
+            ? Plan::Status::timed_out
+            : Plan::Status::infeasible;
+    // Live bytes that fit are no plan where the offsets do not.
+    if (least_peak <= budget_) least_peak = least_packed;
+    plan.smallest_peak = least_peak;
+    plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}",
+                              format_bytes(budget_), format_bytes(least_peak));
+    return plan;
+  }
+
+  void finish_bound(Plan& plan, bool has_plan) {
+    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
+                   .time_limit = std::max(0.2 * options_.time_limit, options_.time_limit - limit_.elapsed())};
+    if (has_plan) o.known_seconds = plan.seconds;
+    bound_ = bound(problem_, o);
+    if (bound_.infeasible) return;
+    plan.seconds_bound = has_plan ? std::min(bound_.seconds, plan.seconds) : bound_.seconds;
+    plan.proof = bound_.proof;
+    if (has_plan && plan.seconds <= bound_.seconds * (1 + 1e-9)) plan.status = Plan::Status::optimal;
+  }
+
+  const Problem& problem_;
+  const Options& options_;
+  Limit limit_;
+  Model model_;
+  Bytes budget_;
+  BoundResult bound_;
+};
+
+}  // namespace
+
+Plan solve(const Problem& problem, const Options& options) { return Solver(problem, options).run(); }
 
 }  // namespace tidemark::plan

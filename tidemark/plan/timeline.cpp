@@ -16,8 +16,10 @@ void Timeline::assign(const std::vector<TaskId>& runs, int room) {
   if (events_.empty()) events_.resize(static_cast<std::size_t>(model_->buffers));
   if (runs_of_.empty()) runs_of_.resize(static_cast<std::size_t>(model_->all));
   for (auto& list : events_) list.clear();
+  spans_.assign(events_.size(), {});
   for (auto& list : runs_of_) list.clear();
   group_runs_.assign(static_cast<std::size_t>(model_->tasks), 0);
+  copies_of_.assign(model_->has_copies() ? static_cast<std::size_t>(model_->buffers) : 0, 0);
   credit_.assign(model_->has_in_place() ? static_cast<std::size_t>(slots_) : 0, 0);
   profile_.reset(slots_);
   seconds_ = 0;
@@ -40,23 +42,6 @@ std::vector<TaskId> Timeline::runs() const {
   return out;
 }
 
-std::size_t Timeline::event_from(BufferId b, std::int32_t slot) const {
-  const auto& list = events(b);
-  std::size_t i = list.size();
-  if (i > 16) {
-    return static_cast<std::size_t>(
-        std::lower_bound(list.begin(), list.end(), slot, [](const Event& e, std::int32_t s) { return e.slot < s; }) - list.begin());
-  }
-  while (i > 0 && list[i - 1].slot >= slot) --i;
-  return i;
-}
-
-bool Timeline::live_before(BufferId b, std::int32_t slot) const {
-  const auto& list = events(b);
-  const std::size_t i = event_from(b, slot);
-  return i > 0 && i < list.size() && list[i].use;
-}
-
 // A buffer is live at each of its events and between two of them when the second is a use.
 void Timeline::add_event(BufferId b, std::int32_t slot, bool use) {
   auto& list = events_[static_cast<std::size_t>(b)];
@@ -69,7 +54,8 @@ void Timeline::add_event(BufferId b, std::int32_t slot, bool use) {
   } else {
     profile_.add(use ? previous + 1 : slot, slot, size);
   }
-  list.insert(list.begin() + static_cast<std::ptrdiff_t>(i), Event{slot, use});
+  list.insert(i, {slot, use});
+  refresh_span(b);
   if (model_->has_in_place()) refresh_credits_near(b, slot);
 }
 
@@ -80,7 +66,8 @@ void Timeline::remove_event(BufferId b, std::int32_t slot) {
   const Bytes size = model_->size[static_cast<std::size_t>(b)];
   const bool use = list[i].use;
   const bool live = i + 1 < list.size() && list[i + 1].use;
-  list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+  list.erase(i);
+  refresh_span(b);
   if (live) {
     if (!use) profile_.add(previous + 1, slot - 1, size);
   } else {
@@ -140,6 +127,9 @@ void Timeline::do_insert(TaskId task, std::int32_t slot) {
   for (const BufferId b : model_->writes[t]) add_event(b, slot, false);
   if (model_->workspace[t] > 0) profile_.add(slot, slot, model_->workspace[t]);
   if (model_->has_in_place()) refresh_credit(slot);
+  if (task >= model_->tasks)
+    ++copies_of_[static_cast<std::size_t>(
+        model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ += model_->seconds[t];
   ++run_count_;
 }
@@ -155,6 +145,9 @@ void Timeline::do_remove(std::int32_t slot) {
   for (const BufferId b : model_->reads[t]) remove_event(b, slot);
   for (const BufferId b : model_->writes[t]) remove_event(b, slot);
   if (model_->workspace[t] > 0) profile_.add(slot, slot, -model_->workspace[t]);
+  if (task >= model_->tasks)
+    --copies_of_[static_cast<std::size_t>(
+        model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ -= model_->seconds[t];
   --run_count_;
 }
@@ -173,8 +166,10 @@ void Timeline::undo_to(std::size_t mark) {
   while (log_.size() > mark) {
     const Change change = log_.back();
     log_.pop_back();
-    if (change.inserted) do_remove(change.slot);
-    else do_insert(change.task, change.slot);
+    if (change.inserted)
+      do_remove(change.slot);
+    else
+      do_insert(change.task, change.slot);
   }
 }
 
@@ -183,6 +178,7 @@ bool Timeline::removable(std::int32_t slot) const {
   const std::int32_t group = model_->group[t];
   if (group >= 0 && group_runs_[static_cast<std::size_t>(group)] < 2) return false;
   for (const BufferId b : model_->writes[t]) {
+    if (copies_of(b) > 0) return false;
     const auto& list = events(b);
     if (list.front().slot == slot && list.size() > 1 && list[1].use) return false;
   }
@@ -233,8 +229,10 @@ std::int32_t Timeline::make_room_before(std::int32_t slot, int count) {
   int empty = 0, moved = 0;
   while (empty < count) {
     if (--left < 0 || moved > kMostMoved) return -1;
-    if (task_at(left) < 0) ++empty;
-    else ++moved;
+    if (task_at(left) < 0)
+      ++empty;
+    else
+      ++moved;
   }
   // [left, slot) holds `count` empty slots; its runs go to the front of it, the first of them first.
   std::int32_t to = left;

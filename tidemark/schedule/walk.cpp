@@ -38,10 +38,9 @@ Slot Walk::take(int tier) {
 void Walk::give(Slot slot) { free_[static_cast<std::size_t>(slot.tier)].push_back(slot.index); }
 
 Action Walk::next() {
-  if (has_then_) {
-    has_then_ = false;
-    return then_;
-  }
+  if (queued_ < queue_.size()) return queue_[queued_++];
+  queue_.clear();
+  queued_ = 0;
   if (stack_.empty()) return {};
   return act(stack_.back());
 }
@@ -99,20 +98,19 @@ Action Walk::choose(Entry& top) {
       break;
   }
   // Taping a step is the last use of the state it begins in.
-  if (f.stored) return discard();
-  const Action advance{.kind = Kind::advance, .from = f.from, .to = f.from + 1, .keep = 1};
+  if (f.stored) queue_.push_back(discard());
+  queue_.push_back({.kind = Kind::advance, .from = f.from, .to = f.from + 1, .keep = 1});
   if (single) {
     top.then = Then::reverse_tape;
-    return advance;
+  } else {
+    const Frame child{f.from + 1, f.to, c.child_budget, c.child_level, false, {}};
+    f.to = f.from + 1;
+    top.then = Then::restore_tape;
+    top.tape = take(c.tier);
+    queue_.push_back({.kind = Kind::save, .what = What::tape, .from = f.from, .to = f.to, .slot = top.tape});
+    push(child);
   }
-  const Frame child{f.from + 1, f.to, c.child_budget, c.child_level, false, {}};
-  f.to = f.from + 1;
-  top.then = Then::restore_tape;
-  top.tape = take(c.tier);
-  then_ = {.kind = Kind::save, .what = What::tape, .from = f.from, .to = f.to, .slot = top.tape};
-  has_then_ = true;
-  push(child);
-  return advance;
+  return next();
 }
 
 }  // namespace tidemark::schedule

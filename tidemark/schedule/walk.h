@@ -64,8 +64,8 @@ class Walk final : public Schedule {
   std::vector<Entry> stack_;
   std::vector<std::vector<std::int64_t>> free_;  // by tier: indices given back
   std::vector<std::int64_t> fresh_;              // by tier: the first index never used
-  Action then_;                                  // a second action of one decision
-  bool has_then_ = false;
+  std::vector<Action> queue_;                    // of one decision, at most three
+  std::size_t queued_ = 0;
 };
 
 }  // namespace tidemark::schedule

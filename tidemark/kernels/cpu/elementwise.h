@@ -1,5 +1,6 @@
 // Tile functions of the elementwise ops: loops over base/scalar.h that the compiler vectorises. Each gives the
-// function for a compute dtype, or null. SPDX-License-Identifier: Apache-2.0
+// function for a compute dtype, or null.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ir/op.h"

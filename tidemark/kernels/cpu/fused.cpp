@@ -366,7 +366,8 @@ std::vector<bool> reduced_axes(const Attrs& attrs, int rank) {
 }  // namespace
 
 bool accepts_strides(const KernelSpec& spec, int input) {
-  return spec.in[static_cast<std::size_t>(input)].layout.blocked.empty();
+  const auto i = static_cast<std::size_t>(input);
+  return (i < spec.in.size() ? spec.in[i] : spec.out[i - spec.in.size()]).layout.blocked.empty();
 }
 
 std::unique_ptr<Kernel> map(const KernelSpec& spec, TileFunction (*tile)(DType), std::vector<double> params) {

@@ -15,30 +15,31 @@ inline constexpr int kTileRows = 6;  // 6 x 2 sums of 16 registers
 template <typename T>
 inline constexpr int kTileColumns = 2 * kLanes<T>;
 
-// c (=, or += where `add`) a b over k. a: k x kTileRows, b: k x kTileColumns, both packed; c with `stride`.
-template <typename T>
-inline void multiply_tile(std::int64_t k, const T* __restrict a, const T* __restrict b, T* __restrict c,
-                          std::int64_t stride, bool add) {
+// Not inlined: among other code the sums would leave their registers.
+// c (=, or += where `add`) a b over k. a: k x kRows, b: k x kTileColumns, both packed; c with `stride`.
+template <typename T, int kRows = kTileRows>
+[[gnu::noinline]] void multiply_tile(std::int64_t k, const T* __restrict a, const T* __restrict b,
+                                     T* __restrict c, std::int64_t stride, bool add) {
   using V = Lanes<T>;
-  V sum[kTileRows][2];
+  V sum[kRows][2];
 #pragma GCC unroll 12
-  for (int i = 0; i < kTileRows; ++i) {
+  for (int i = 0; i < kRows; ++i) {
     sum[i][0] = add ? V::load(c + i * stride) : V::zero();
     sum[i][1] = add ? V::load(c + i * stride + kLanes<T>) : V::zero();
   }
   for (std::int64_t l = 0; l < k; ++l) {
     const V b0 = V::load(b), b1 = V::load(b + kLanes<T>);
 #pragma GCC unroll 12
-    for (int i = 0; i < kTileRows; ++i) {
+    for (int i = 0; i < kRows; ++i) {
       const V ai = V::all(a[i]);
       sum[i][0] = multiply_add(ai, b0, sum[i][0]);
       sum[i][1] = multiply_add(ai, b1, sum[i][1]);
     }
-    a += kTileRows;
+    a += kRows;
     b += kTileColumns<T>;
   }
 #pragma GCC unroll 12
-  for (int i = 0; i < kTileRows; ++i) {
+  for (int i = 0; i < kRows; ++i) {
     sum[i][0].store(c + i * stride);
     sum[i][1].store(c + i * stride + kLanes<T>);
   }

@@ -1,0 +1,90 @@
+// tidemark check: is this plan valid, are its figures true, does its proof hold?
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
+#include "tidemark/cli/plan_report.h"
+#include "tidemark/cli/verb.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/json_syntax.h"
+#include "tidemark/plan/plan.h"
+#include "tidemark/plan/proof.h"
+
+namespace tidemark::cli {
+namespace {
+
+class CheckVerb : public Command {
+ public:
+  void declare(Args& args) override {
+    args.positional("problem", problem_file_, "problem.json");
+    args.positional("plan", plan_file_, "plan.json");
+    args.flag("--json", json_, "Print {valid, broken, status, peak, live_peak, seconds, proof}");
+    args.footer(
+        "Exit code 2: a rule is broken, and the first one is named.\n"
+        "Example: tidemark check problem.json plan.json");
+  }
+
+  int run() override {
+    const plan::Problem problem = plan::read_problem(read_file(problem_file_));
+    const std::string text = read_file(plan_file_);
+    // What is no JSON is no plan at all; a document that breaks the format is an invalid one.
+    if (const std::string place = plan::json_error(text); !place.empty())
+      fail(Error::Kind::data, "[check] {}: not JSON: {}", plan_file_, place);
+    plan::Plan plan;
+    std::string broken;
+    try {
+      plan = plan::read_plan(problem, text);
+      broken = plan::check(problem, plan);
+    } catch (const Error& e) {
+      broken = e.what();
+    }
+    if (broken.empty() && !plan.steps.empty()) {
+      const plan::Replay truth = plan::replay(problem, plan);
+      plan.live_peak = truth.live_peak;
+      plan.peak = plan.has_arena ? plan::resident_bytes(problem) + plan.arena_bytes : truth.live_peak;
+      plan.seconds = truth.seconds;
+    }
+    const char* proof = "none";
+    if (broken.empty() && !plan.proof.json.empty()) {
+      broken = plan::verify_proof(problem, plan);
+      if (!broken.empty()) broken = "proof: " + broken;
+      proof = "verified";
+    }
+    if (json_) {
+      print_json(plan, broken, proof);
+    } else if (broken.empty()) {
+      Table table;
+      add_rows(table, problem, plan);
+      table.row("proof", proof);
+      table.row("check", "valid");
+      table.print();
+    }
+    if (!broken.empty()) fmt::print(stderr, "tidemark: [check] {}: {}\n", plan_file_, broken);
+    return broken.empty() ? Exit::done : Exit::no;
+  }
+
+ private:
+  static void print_json(const plan::Plan& plan, const std::string& broken, const char* proof) {
+    JsonWriter w;
+    w.begin_object().field("valid", broken.empty()).field("broken", broken);
+    if (broken.empty()) {
+      w.field("status", name_of(plan.status));
+      if (!plan.steps.empty())
+        w.field("peak", plan.peak).field("live_peak", plan.live_peak).field("seconds", plan.seconds);
+      w.field("proof", proof);
+    }
+    w.end_object();
+    fmt::print("{}\n", w.text());
+  }
+
+  std::string problem_file_, plan_file_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> check_verb() { return std::make_unique<CheckVerb>(); }
+
+}  // namespace tidemark::cli

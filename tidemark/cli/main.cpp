@@ -1,0 +1,100 @@
+// The program: reads the command line, runs one verb, turns what happened into an exit code (0 done, 1 wrong use or
+// error, 2 the answer is no, 130 interrupted).
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <iostream>
+#include <new>
+
+#include "tidemark/base/error.h"
+#include "tidemark/cli/terminal.h"
+#include "tidemark/cli/verb.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr const char* kVersion = "tidemark 0.1.0";
+
+class Cli11Args : public Args {
+ public:
+  explicit Cli11Args(CLI::App& app) : app_(app) {}
+  void positional(const std::string& name, std::string& value, const std::string& doc) override {
+    app_.add_option(name, value, doc)->required();
+  }
+  void option(const std::string& names, std::string& value, const std::string& doc) override {
+    add(names, value, doc);
+  }
+  void option(const std::string& names, std::int64_t& value, const std::string& doc) override {
+    add(names, value, doc);
+  }
+  void option(const std::string& names, double& value, const std::string& doc) override {
+    add(names, value, doc);
+  }
+  void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) override {
+    app_.add_option(names, values, doc)->delimiter(',')->allow_extra_args(false);
+  }
+  void flag(const std::string& names, bool& value, const std::string& doc) override {
+    app_.add_flag(names, value, doc);
+  }
+  void required(const std::string& name) override { app_.get_option(name)->required(); }
+  void footer(const std::string& text) override { app_.footer(text); }
+
+ private:
+  template <typename T>
+  void add(const std::string& names, T& value, const std::string& doc) {
+    app_.add_option(names, value, doc)->capture_default_str();
+  }
+  CLI::App& app_;
+};
+
+int run(int argc, char** argv) {
+  CLI::App app("Reverse-mode differentiation inside a memory budget.", "tidemark");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 wrong use or error, 2 the answer is no, 130 interrupted.\n"
+      "Example: tidemark plan problem.json --budget 60% -o plan.json");
+  std::vector<std::unique_ptr<Command>> commands;
+  std::vector<CLI::App*> apps;
+  for (const Verb& verb : verbs()) {
+    commands.push_back(verb.make());
+    apps.push_back(app.add_subcommand(verb.name, verb.doc));
+    Cli11Args args(*apps.back());
+    commands.back()->declare(args);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e, std::cout, std::cerr) == 0 ? Exit::done : Exit::wrong;
+  }
+  catch_interrupt();
+  for (std::size_t i = 0; i < apps.size(); ++i) {
+    if (apps[i]->parsed()) return commands[i]->run();
+  }
+  return Exit::wrong;
+}
+
+}  // namespace
+}  // namespace tidemark::cli
+
+int main(int argc, char** argv) {
+  using namespace tidemark;
+  const auto say = [](const std::string& text) { fmt::print(stderr, "tidemark: {}\n", text); };
+  try {
+    const int code = cli::run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      say("[io] cannot write to standard output");
+      return cli::Exit::wrong;
+    }
+    return code;
+  } catch (const Error& e) {
+    say(e.what());
+    return e.kind() == Error::Kind::infeasible ? cli::Exit::no : cli::Exit::wrong;
+  } catch (const std::bad_alloc&) {
+    say("[memory] not enough of it");
+  } catch (const std::exception& e) {
+    say(e.what());
+  }
+  return cli::Exit::wrong;
+}

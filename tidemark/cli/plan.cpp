@@ -1,0 +1,110 @@
+// tidemark plan: a problem and a budget in, a plan out.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/plan.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
+#include "tidemark/cli/plan_report.h"
+#include "tidemark/cli/solve_options.h"
+#include "tidemark/cli/verb.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
+
+namespace tidemark::cli {
+namespace {
+
+class PlanVerb : public Command {
+ public:
+  void declare(Args& args) override {
+    args.positional("problem", file_, "problem.json");
+    args.option("-b,--budget", budget_,
+                "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+    args.required("--budget");
+    args.option("--planner", planner_, "One of the planners below");
+    options_.declare(args);
+    args.option("--warm", warm_, "Start from this plan.json");
+    args.option("-o,--output", output_, "Write the plan there");
+    args.flag("--json", json_, "Print the plan file");
+    std::string names = "Planners:\n";
+    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<16} {}\n", p.name, p.doc);
+    args.footer(names + "Example: tidemark plan problem.json --budget 60% --time 1s -o plan.json");
+  }
+
+  int run() override {
+    const plan::Planner* planner = plan::find_planner(planner_);
+    if (planner == nullptr)
+      fail(Error::Kind::usage, "[plan] no planner '{}'; see tidemark plan --help", planner_);
+    expect_writable(output_);
+    plan::Options options = options_.get();
+    const plan::Problem problem = plan::read_problem(read_file(file_));
+    plan::Plan warm;
+    if (!warm_.empty()) {
+      warm = plan::read_plan(problem, read_file(warm_));
+      if (const std::string broken = check_steps(problem, warm); !broken.empty())
+        fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
+      options.warm_start = &warm;
+    }
+    plan::Plan plan;
+    {
+      ProgressLine line;
+      options.progress = progress_on(line);
+      plan = budget_ == "min" ? smallest(problem, options) : within_budget(*planner, problem, options);
+    }
+    const std::string text = json_ || !output_.empty() ? plan::write_plan(problem, plan) : "";
+    if (!output_.empty()) write_file(output_, text);
+    const bool answered = !plan.steps.empty() || problem.tasks.empty();
+    if (json_) {
+      fmt::print("{}", text);
+    } else if (answered) {
+      Table table;
+      add_rows(table, problem, plan);
+      table.row("solved", fmt::format("in {} CPU by {}", format_seconds(plan.solve_seconds), plan.planner));
+      if (!output_.empty()) table.row("written", output_);
+      table.print();
+    }
+    if (plan.status == plan::Plan::Status::infeasible) {
+      fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget),
+                 why_infeasible(plan));
+      return Exit::no;
+    }
+    if (!answered)
+      fmt::print(stderr, "tidemark: [plan] no plan within the time given; more --time may find one\n");
+    if (was_interrupted()) {
+      fmt::print(stderr, "tidemark: interrupted; {}\n",
+                 answered ? "this is the best plan so far" : "no plan so far");
+      return Exit::interrupted;
+    }
+    return answered ? Exit::done : Exit::no;
+  }
+
+ private:
+  plan::Plan smallest(const plan::Problem& problem, const plan::Options& options) const {
+    if (planner_ != "solve")
+      fail(Error::Kind::usage, "[plan] --budget min is for the planner solve, not {}", planner_);
+    return plan::smallest_peak(problem, options).plan;
+  }
+  plan::Plan within_budget(const plan::Planner& planner, const plan::Problem& problem,
+                           plan::Options options) const {
+    options.budget = plan::parse_budget(problem, budget_);
+    return plan::run_planner(planner, problem, options);
+  }
+  // A plan for another budget is a good start too, so its figures do not count.
+  static std::string check_steps(const plan::Problem& problem, const plan::Plan& plan) {
+    return plan::replay(problem, plan).broken;
+  }
+
+  std::string file_, budget_, planner_ = "solve", warm_, output_;
+  SolveOptions options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> plan_verb() { return std::make_unique<PlanVerb>(); }
+
+}  // namespace tidemark::cli

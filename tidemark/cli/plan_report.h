@@ -1,0 +1,14 @@
+// The table that plan and check print: time over the floor, peak, bound, gap, what was done.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/cli/terminal.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark::cli {
+
+void add_rows(Table& table, const plan::Problem& problem, const plan::Plan& plan);
+// "why not", for people: the reason, the least found and what is proven.
+std::string why_infeasible(const plan::Plan& plan);
+
+}  // namespace tidemark::cli

@@ -1,0 +1,67 @@
+// tidemark schedule: what a checkpoint schedule costs, counted by carrying it out.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
+#include "tidemark/cli/terminal.h"
+#include "tidemark/cli/verb.h"
+#include "tidemark/schedule/registry.h"
+
+namespace tidemark::cli {
+namespace {
+
+class ScheduleVerb : public Command {
+ public:
+  void declare(Args& args) override {
+    args.positional("name", name_, "One of the schedules below");
+    args.option("--steps", spec_.steps, "Steps of the loop");
+    args.required("--steps");
+    args.option("--slots", spec_.slots, "States that fit in memory");
+    args.option("--disk-slots", spec_.disk_slots, "States that fit on disk");
+    args.option("--period", spec_.period, "For periodic: steps between kept states");
+    args.option("--write", spec_.write, "Cost of keeping a state, in forward steps");
+    args.option("--read", spec_.read, "Cost of getting one back, in forward steps");
+    args.option("--disk-write", spec_.disk_write, "The same to disk");
+    args.option("--disk-read", spec_.disk_read, "The same from disk");
+    args.flag("--json", json_, "Print {forward_steps, reverse_steps, snapshots, writes}");
+    std::string names = "Schedules:\n";
+    for (const schedule::Named& s : schedule::schedules())
+      names += fmt::format("  {:<14} {}\n", s.name, s.doc);
+    args.footer(names + "Example: tidemark schedule revolve --steps 1000 --slots 10");
+  }
+
+  int run() override {
+    if (spec_.steps < 1) fail(Error::Kind::usage, "[schedule] --steps {} vs at least 1", spec_.steps);
+    const schedule::Counts counts = schedule::count(name_, spec_);
+    if (json_) {
+      JsonWriter w;
+      w.begin_object()
+          .field("forward_steps", counts.forward_steps)
+          .field("reverse_steps", counts.reverse_steps);
+      w.field("snapshots", counts.snapshots).field("writes", counts.writes).end_object();
+      fmt::print("{}\n", w.text());
+      return Exit::done;
+    }
+    Table table;
+    const auto factor = static_cast<double>(counts.forward_steps) / static_cast<double>(spec_.steps);
+    table.row("forward steps", fmt::format("{} ({:.3f} a step)", counts.forward_steps, factor));
+    table.row("reverse steps", fmt::format("{}", counts.reverse_steps));
+    table.row("snapshots", fmt::format("{} at most at once", counts.snapshots));
+    table.row("writes, reads", fmt::format("{}, {}", counts.writes, counts.reads));
+    table.row("taped steps", fmt::format("{} at most at once", counts.taped_steps));
+    table.print();
+    return Exit::done;
+  }
+
+ private:
+  std::string name_;
+  schedule::Spec spec_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> schedule_verb() { return std::make_unique<ScheduleVerb>(); }
+
+}  // namespace tidemark::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/cli/terminal.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
+
+namespace tidemark::cli {
+namespace {
+
+volatile sig_atomic_t interrupted_flag = 0;
+
+double seconds_of(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+}  // namespace
+
+void catch_interrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted_flag = 1; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool was_interrupted() { return interrupted_flag != 0; }
+
+double cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+
+double parse_seconds(std::string_view text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = trim({rest, static_cast<std::size_t>(text.data() + text.size() - rest)});
+  double factor = 0;
+  if (unit.empty() || unit == "s") factor = 1;
+  if (unit == "ms") factor = 1e-3;
+  if (unit == "min") factor = 60;
+  if (unit == "h") factor = 3600;
+  if (error != std::errc() || factor == 0 || !(number >= 0 && number <= 1e9)) {
+    fail(Error::Kind::usage, "[time] '{}' is not a time; write for example 1s, 500ms or 2min", text);
+  }
+  return number * factor;
+}
+
+std::string format_seconds(double seconds) {
+  // Costs may be in relative units: large ones are written as they are.
+  if (seconds == 0 || seconds >= 1) return fmt::format("{:.6g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.4g} ms", seconds * 1e3);
+  return fmt::format("{:.4g} us", seconds * 1e6);
+}
+
+std::string format_percent(double fraction) {
+  const double percent = 100 * fraction;
+  return fmt::format("{:.{}f} %", percent, std::abs(percent) < 0.1 && percent != 0 ? 4 : 2);
+}
+
+void expect_writable(const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path file(path);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    fail(Error::Kind::io, "[output] {}: {} is not a folder", path, folder.string());
+  if (std::filesystem::is_directory(file, error)) fail(Error::Kind::io, "[output] {}: is a folder", path);
+  if (access(folder.c_str(), W_OK) != 0)
+    fail(Error::Kind::io, "[output] {}: cannot write in {}", path, folder.string());
+}
+
+void Table::print() const {
+  std::size_t width = 0;
+  for (const auto& [name, text] : rows_) width = std::max(width, name.size());
+  for (const auto& [name, text] : rows_) fmt::print("{:<{}}  {}\n", name, width, text);
+}
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
+  const double now = seconds_of(CLOCK_MONOTONIC);
+  if (now - last_ < 0.1) return;
+  last_ = now;
+  shown_ = true;
+  fmt::print(stderr, "\r\033[K{}", text);
+  std::fflush(stderr);
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,50 @@
+// What verbs share: aligned tables, a progress line on a terminal, Ctrl-C, times in words, output files.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tidemark/base/bytes.h"
+
+namespace tidemark::cli {
+
+// The first Ctrl-C sets a flag that long work looks at; the second ends the process.
+void catch_interrupt();
+bool was_interrupted();
+
+// "1", "1s", "500ms", "2min". Throws Error(usage) naming the text.
+double parse_seconds(std::string_view text);
+std::string format_seconds(double seconds);   // "81.2 ms"
+std::string format_percent(double fraction);  // "6.68 %", with more digits where it is small
+
+// Throws Error(io) when nothing can be written there, before the work that makes it is done. "" is no file.
+void expect_writable(const std::string& path);
+double cpu_seconds();
+
+// Rows of a name and what it says, the names padded to one width.
+class Table {
+ public:
+  void row(std::string name, std::string text) { rows_.emplace_back(std::move(name), std::move(text)); }
+  void print() const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
+// One line on standard error that is written over; nothing where that is not a terminal.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  void show(const std::string& text);  // at most some times a second
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  double last_ = -1;
+};
+
+}  // namespace tidemark::cli

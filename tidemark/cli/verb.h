@@ -1,0 +1,59 @@
+// A verb of the program: what it takes and what it does. One file per verb; verbs.cpp lists them. CLI11 stays behind
+// Args, since it costs seconds a file.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tidemark::cli {
+
+// Exit codes, everywhere.
+enum Exit : int { done = 0, wrong = 1, no = 2, interrupted = 130 };
+
+// Declares what a verb takes; the values are filled in before it runs.
+class Args {
+ public:
+  virtual ~Args() = default;
+  virtual void positional(const std::string& name, std::string& value, const std::string& doc) = 0;
+  // `names` as in "-o,--output".
+  virtual void option(const std::string& names, std::string& value, const std::string& doc) = 0;
+  virtual void option(const std::string& names, std::int64_t& value, const std::string& doc) = 0;
+  virtual void option(const std::string& names, double& value, const std::string& doc) = 0;
+  virtual void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) = 0;
+  virtual void flag(const std::string& names, bool& value, const std::string& doc) = 0;
+  virtual void required(const std::string& name) = 0;
+  // Shown below the options.
+  virtual void footer(const std::string& text) = 0;
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual void declare(Args& args) = 0;
+  virtual int run() = 0;
+};
+
+struct Verb {
+  const char* name;
+  const char* doc;
+  std::unique_ptr<Command> (*make)();
+};
+
+std::span<const Verb> verbs();
+
+std::unique_ptr<Command> plan_verb();
+std::unique_ptr<Command> check_verb();
+std::unique_ptr<Command> frontier_verb();
+std::unique_ptr<Command> smallest_verb();
+std::unique_ptr<Command> bound_verb();
+std::unique_ptr<Command> pack_verb();
+std::unique_ptr<Command> schedule_verb();
+std::unique_ptr<Command> report_verb();
+std::unique_ptr<Command> models_verb();
+std::unique_ptr<Command> pose_verb();
+
+}  // namespace tidemark::cli

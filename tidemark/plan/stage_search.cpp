@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/stage_search.h"
+
+#include <algorithm>
+
+namespace tidemark::plan {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+struct Candidate {
+  TaskId task;
+  Bytes live;      // what its run alone needs
+  double seconds;  // proven together with the first moment
+};
+
+std::vector<Candidate> candidates(const Values& values, TaskId first, int most) {
+  const Moment start(values, first);
+  std::vector<Candidate> out;
+  for (TaskId t = 0; t < values.tasks(); ++t) {
+    if (t == first || !values.sole[at(t)] || !start.after[at(t)]) continue;
+    const Task& task = values.problem.tasks[at(t)];
+    Bytes live = task.workspace;
+    for (ValueId v : values.reads[t]) live += values.size[at(v)];
+    for (ValueId v : values.writes[t]) live += values.size[at(v)];
+    out.push_back({t, live, 0});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.live > b.live; });
+  out.resize(std::min(out.size(), at(most)));
+  std::erase_if(out, [&](const Candidate& c) { return !Moment(values, c.task).before[at(first)]; });
+  return out;
+}
+
+}  // namespace
+
+StageBound search_stages(const Values& values, TaskId first, double single, const StageOptions& o) {
+  StageBound best;
+  if (!stages_available()) return best;
+  constexpr int kIterations = 20'000;
+  const double worth = 1e-6 * values.floor_seconds;
+  const auto attempt = [&](std::vector<TaskId> moments) {
+    const double last = std::max(best.seconds, single);
+    StageBound b = bound_stages(values, moments, o.budget, kIterations);
+    if (b.seconds > last + worth) best = b;
+    return b.seconds;
+  };
+  std::vector<Candidate> list = candidates(values, first, o.candidates);
+  int useless = 0;
+  for (Candidate& c : list) {
+    if (useless >= 4 && best.seconds == 0) return best;
+    if (!o.go_on(2) || best.seconds >= o.enough) return best;
+    c.seconds = attempt({first, c.task});
+    if (c.seconds <= single + worth) ++useless;
+  }
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  for (const Candidate& c : list) {
+    std::vector<TaskId> moments = best.certificate.moments;
+    if (moments.empty() || static_cast<int>(moments.size()) >= o.most_moments) break;
+    if (std::find(moments.begin(), moments.end(), c.task) != moments.end()) continue;
+    // In the list's order; those that are not in line with the others are refused by the facts.
+    moments.insert(std::upper_bound(moments.begin(), moments.end(), c.task), c.task);
+    if (!o.go_on(static_cast<int>(moments.size())) || best.seconds >= o.enough) break;
+    attempt(moments);
+  }
+  return best;
+}
+
+}  // namespace tidemark::plan

@@ -1,0 +1,22 @@
+// Chooses the moments of a bound from several moments: those after the best single one at which a run itself
+// needs much memory. Part of bound. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "tidemark/plan/stages.h"
+
+namespace tidemark::plan {
+
+struct StageOptions {
+  Bytes budget = 0;
+  double enough = 0;  // no need to prove more
+  int most_moments = 6;
+  int candidates = 12;
+  std::function<bool(int)> go_on;  // asked before each program, with its number of moments
+};
+
+// `seconds` of the result is 0 unless it proves more than `single`, the bound of the first moment alone.
+StageBound search_stages(const Values& values, TaskId first, double single, const StageOptions& options);
+
+}  // namespace tidemark::plan

@@ -1,0 +1,24 @@
+// Bounds from several moments at once: what is stored at one must be kept, or made again, until the next, so
+// that the memory which recomputation itself needs counts. A linear program, solved by HiGHS where it was
+// found. Part of bound. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/plan/certificate.h"
+
+namespace tidemark::plan {
+
+// Whether this build can solve the programs.
+TIDEMARK_API bool stages_available();
+
+struct StageBound {
+  double seconds = 0;       // what the certificate proves; 0 if nothing was found
+  bool infeasible = false;  // as floating point sees it: a hint, no proof
+  Certificate certificate;
+};
+
+// `moments` must each surely run before the next. `iterations` limits the simplex method; with it reached,
+// the multipliers are less good but as valid.
+TIDEMARK_API StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments, Bytes budget,
+                                     int iterations);
+
+}  // namespace tidemark::plan
