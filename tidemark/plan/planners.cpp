@@ -15,13 +15,16 @@ Plan store_all(const Problem& problem, const Options& options);
 namespace {
 
 constexpr Planner kPlanners[] = {
-    {"solve", "ours: order, recomputation, makers, in place and tiers together, with a bound and its proof", solve},
+    {"solve", "ours: order, recomputation, makers, in place and tiers together, with a bound and its proof",
+     solve},
     {"store_all", "runs the list once and keeps every buffer until its last use", named::store_all},
 };
 
 // A planner that says no without saying why: the peak that must be live proves it, or storing all is the least known.
 void give_evidence(const Problem& problem, Plan& plan) {
-  if (plan.status != Plan::Status::infeasible || plan.smallest_peak || (plan.peak_bound && *plan.peak_bound > plan.budget)) return;
+  if (plan.status != Plan::Status::infeasible || plan.smallest_peak ||
+      (plan.peak_bound && *plan.peak_bound > plan.budget))
+    return;
   const BoundResult result = bound(problem, {.budget = plan.budget, .time_limit = 0.1, .branch = false});
   if (result.peak.bytes > plan.budget) {
     plan.peak_bound = result.peak.bytes;
