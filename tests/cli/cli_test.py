@@ -160,6 +160,31 @@ class Cli(unittest.TestCase):
         lie["peak_bound"] += 1
         self.says(NO, "proof", "check", self.chain, self.file("lie.json", json.dumps(lie)))
 
+    def test_smallest(self):
+        answer = self.json_of("smallest", "smallest", self.chain, "--time", "100ms")
+        self.assertLessEqual(answer["peak_bound"], answer["smallest_peak"])
+        self.assertLessEqual(answer["smallest_peak"], 610)
+        plan = self.path("plan.json")
+        self.says(DONE, "smallest", "smallest", self.chain, "--time", "100ms", "-o", plan)
+        self.run_it("check", self.chain, plan)
+        least = self.json_of("plan", "plan", self.chain, "--budget", "min", "--time", "100ms")
+        self.assertGreaterEqual(least["peak"], answer["peak_bound"])
+        self.says(WRONG, "store_all", "plan", self.chain, "--budget", "min", "--planner", "store_all")
+
+    def test_frontier(self):
+        points = self.json_of("frontier", "frontier", self.chain, "--points", "5", "--time", "50ms")
+        self.assertGreaterEqual(len(points), 2)
+        for a, b in zip(points, points[1:]):
+            self.assertLess(a["budget"], b["budget"])
+            self.assertGreaterEqual(a["seconds"], b["seconds"])
+            self.assertGreaterEqual(a["seconds_bound"], b["seconds_bound"])
+        for p in points:
+            self.assertLessEqual(p["peak"], p["budget"])
+            self.assertLessEqual(p["seconds_bound"], p["seconds"] * (1 + 1e-9))
+        self.assertEqual(points[-1]["seconds"], 12)
+        self.says(DONE, "over floor", "frontier", self.chain, "--points", "3", "--time", "50ms", "--no-offsets")
+        self.says(WRONG, "points", "frontier", self.chain, "--points", "1")
+
     def test_check_says_no(self):
         plan = self.path("plan.json")
         self.run_it("plan", self.chain, "--budget", "100%", "--no-offsets", "-o", plan)

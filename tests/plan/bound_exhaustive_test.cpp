@@ -6,6 +6,7 @@
 #include "random_problem.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/proof.h"
+#include "tidemark/plan/stages.h"
 
 namespace tidemark::plan {
 namespace {
@@ -29,8 +30,34 @@ Problem tiny(std::uint64_t seed, int most) {
 }
 
 struct Tally {
-  int problems = 0, planned = 0, infeasible = 0, above_floor = 0, tight = 0, too_large = 0, peak_tight = 0;
+  int problems = 0, planned = 0, infeasible = 0, above_floor = 0, tight = 0, too_large = 0, peak_tight = 0,
+      chains = 0, chains_above = 0;
 };
+
+// Any moments in line, not only those that a search would choose.
+void several_moments(const Problem& p, Bytes budget, double optimum, std::uint64_t seed, Tally& tally) {
+  if (!stages_available()) return;
+  const Values values(p);
+  Rng rng(seed);
+  std::vector<TaskId> moments;
+  for (TaskId t = 0; t < values.tasks(); ++t) {
+    if (!values.sole[static_cast<std::size_t>(t)] || rng.below(3) == 0) continue;
+    if (moments.empty() || Moment(values, t).before[static_cast<std::size_t>(moments.back())])
+      moments.push_back(t);
+  }
+  if (moments.size() > 4) moments.erase(moments.begin(), moments.end() - 4);
+  if (moments.size() < 2) return;
+  const StageBound b = bound_stages(values, moments, budget, 10'000);
+  ASSERT_LE(b.seconds, optimum + 1e-9 * (1 + optimum)) << "seed " << seed;
+  ++tally.chains;
+  tally.chains_above += b.seconds > values.floor_seconds + 1e-9 ? 1 : 0;
+  Plan plan;
+  plan.budget = budget;
+  if (b.seconds <= 0) return;
+  plan.seconds_bound = b.seconds;
+  plan.proof.json = proof_json(&b.certificate, nullptr);
+  ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
+}
 
 void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
   for (std::uint64_t seed = first; seed < last; ++seed) {
@@ -66,6 +93,7 @@ void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
       }
       ++tally.planned;
       ASSERT_LE(r.seconds, *best.seconds + 1e-9 * (1 + *best.seconds)) << "seed " << seed << " f " << f;
+      several_moments(p, budget, *best.seconds, seed, tally);
       tally.above_floor += r.seconds > r.floor_seconds + 1e-9 ? 1 : 0;
       tally.tight += r.seconds > r.floor_seconds + 1e-9 && r.seconds > *best.seconds - 1e-6 ? 1 : 0;
       plan.steps = best.steps;
@@ -81,8 +109,9 @@ TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   RecordProperty("above_floor", t.above_floor);
   std::printf(
       "%d problems: %d planned, %d infeasible, %d bounds above the floor, %d of them tight, %d too large, %d "
-      "peaks tight\n",
-      t.problems, t.planned, t.infeasible, t.above_floor, t.tight, t.too_large, t.peak_tight);
+      "peaks tight; %d chains of moments, %d above the floor\n",
+      t.problems, t.planned, t.infeasible, t.above_floor, t.tight, t.too_large, t.peak_tight, t.chains,
+      t.chains_above);
   EXPECT_GT(t.planned, 1000);
   EXPECT_GT(t.above_floor, 100);
   EXPECT_GT(t.tight, 20);

@@ -26,7 +26,8 @@ class Maker {
     }
     // What is there at the start fits, with more or less to spare.
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
-      if (p_.buffers[b].start >= 0) p_.tiers[static_cast<std::size_t>(p_.buffers[b].start)].bytes += p_.size(static_cast<BufferId>(b));
+      if (p_.buffers[b].start >= 0)
+        p_.tiers[static_cast<std::size_t>(p_.buffers[b].start)].bytes += p_.size(static_cast<BufferId>(b));
     }
     for (int i = 0; i < shape_.tasks; ++i) {
       if (shape_.versions && chance(0.12))

@@ -23,9 +23,11 @@ class BoundVerb : public Command {
     args.required("--budget");
     args.option("-t,--time", time_, "CPU time to spend, e.g. 1s or 500ms");
     args.option("-o,--output", output_, "Write the bounds and their proof there, as a plan without steps");
-    args.flag("--json", json_, "Print {budget, infeasible, seconds_bound, floor_seconds, peak_bound, seconds_per_gib, proof}");
-    args.footer("Exit code 2: no plan for this budget exists.\n"
-                "Example: tidemark bound problem.json --budget 60%");
+    args.flag("--json", json_,
+              "Print {budget, infeasible, seconds_bound, floor_seconds, peak_bound, seconds_per_gib, proof}");
+    args.footer(
+        "Exit code 2: no plan for this budget exists.\n"
+        "Example: tidemark bound problem.json --budget 60%");
   }
 
   int run() override {
@@ -38,7 +40,8 @@ class BoundVerb : public Command {
     const bool infeasible = result.infeasible || result.peak.bytes > budget;
 
     // The form in which bounds travel: an answer without a plan in it.
-    plan::Plan answer{.status = infeasible ? plan::Plan::Status::infeasible : plan::Plan::Status::timed_out, .planner = "bound"};
+    plan::Plan answer{.status = infeasible ? plan::Plan::Status::infeasible : plan::Plan::Status::timed_out,
+                      .planner = "bound"};
     answer.problem = problem.name;
     answer.problem_hash = plan::hash(problem);
     answer.budget = budget;
@@ -51,7 +54,8 @@ class BoundVerb : public Command {
     if (!output_.empty()) write_file(output_, plan::write_plan(problem, answer));
     json_ ? print_json(result, budget, infeasible) : print_table(problem, result, budget, infeasible);
     if (infeasible) {
-      fmt::print(stderr, "tidemark: [bound] no plan fits {}: {}\n", format_bytes(budget), explain(plan::Values(problem), result.peak));
+      fmt::print(stderr, "tidemark: [bound] no plan fits {}: {}\n", format_bytes(budget),
+                 explain(plan::Values(problem), result.peak));
     }
     return infeasible ? Exit::no : Exit::done;
   }
@@ -66,15 +70,19 @@ class BoundVerb : public Command {
     fmt::print("{}\n", w.text());
   }
 
-  static void print_table(const plan::Problem& problem, const plan::BoundResult& result, Bytes budget, bool infeasible) {
+  static void print_table(const plan::Problem& problem, const plan::BoundResult& result, Bytes budget,
+                          bool infeasible) {
     Table table;
-    table.row("problem", fmt::format("{}: {} tasks, {} buffers", problem.name, problem.tasks.size(), problem.buffers.size()));
+    table.row("problem", fmt::format("{}: {} tasks, {} buffers", problem.name, problem.tasks.size(),
+                                     problem.buffers.size()));
     table.row("budget", fmt::format("{} ({} bytes)", format_bytes(budget), budget));
     table.row("floor", format_seconds(result.floor_seconds));
     if (!infeasible) {
       const double over = result.floor_seconds > 0 ? result.seconds / result.floor_seconds - 1 : 0;
-      table.row("time", fmt::format("at least {}, +{} over the floor", format_seconds(result.seconds), format_percent(over)));
-      if (result.price > 0) table.row("a GiB more", fmt::format("saves {} at most", format_seconds(result.price * 0x1p30)));
+      table.row("time", fmt::format("at least {}, +{} over the floor", format_seconds(result.seconds),
+                                    format_percent(over)));
+      if (result.price > 0)
+        table.row("a GiB more", fmt::format("saves {} at most", format_seconds(result.price * 0x1p30)));
     }
     table.row("peak", fmt::format("at least {} in any plan", format_bytes(result.peak.bytes)));
     table.row("where", explain(plan::Values(problem), result.peak));

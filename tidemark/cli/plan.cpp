@@ -13,6 +13,7 @@
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
 
 namespace tidemark::cli {
 namespace {
@@ -48,12 +49,11 @@ class PlanVerb : public Command {
         fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
       options.warm_start = &warm;
     }
-    options.budget = plan::parse_budget(problem, budget_);
     plan::Plan plan;
     {
       ProgressLine line;
       options.progress = progress_on(line);
-      plan = plan::run_planner(*planner, problem, options);
+      plan = budget_ == "min" ? smallest(problem, options) : within_budget(*planner, problem, options);
     }
     const std::string text = json_ || !output_.empty() ? plan::write_plan(problem, plan) : "";
     if (!output_.empty()) write_file(output_, text);
@@ -83,6 +83,16 @@ class PlanVerb : public Command {
   }
 
  private:
+  plan::Plan smallest(const plan::Problem& problem, const plan::Options& options) const {
+    if (planner_ != "solve")
+      fail(Error::Kind::usage, "[plan] --budget min is for the planner solve, not {}", planner_);
+    return plan::smallest_peak(problem, options).plan;
+  }
+  plan::Plan within_budget(const plan::Planner& planner, const plan::Problem& problem,
+                           plan::Options options) const {
+    options.budget = plan::parse_budget(problem, budget_);
+    return plan::run_planner(planner, problem, options);
+  }
   // A plan for another budget is a good start too, so its figures do not count.
   static std::string check_steps(const plan::Problem& problem, const plan::Plan& plan) {
     return plan::replay(problem, plan).broken;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tidemark/compile/optimise.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -62,8 +61,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
 
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
-  const bool all = options.optimise;
-  graph = optimise(std::move(graph), {.simplify = all, .fuse = all, .layouts = all, .early_updates = all});
+  graph = optimise(std::move(graph), options.passes);
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));

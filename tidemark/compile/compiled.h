@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "tidemark/compile/optimise.h"
 #include "tidemark/compile/pose.h"
 #include "tidemark/ir/tensor.h"
 #include "tidemark/plan/plan.h"
@@ -39,7 +40,7 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
-  bool optimise = true;  // cse, folding, fusion, layouts; off for tests of the plain graph
+  OptimiseOptions passes;            // each can be switched off, for tests and comparisons
 };
 
 struct MemoryRow {

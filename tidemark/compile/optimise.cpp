@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/optimise.h"
 
+#include "tidemark/ir/fuse.h"
 #include "tidemark/ir/layout.h"
 #include "tidemark/ir/passes.h"
+#include "tidemark/ops/fused.h"
 #include "tidemark/ops/table.h"
 
 namespace tidemark {
@@ -61,6 +63,7 @@ Graph optimise(Graph graph, const OptimiseOptions& options) {
     graph = verified(fold(graph, evaluate));
     graph = verified(cse(graph));
   }
+  if (options.fuse) graph = verified(fuse(graph, fused_op, fused_fold_op));
   if (options.layouts) graph = verified(assign_layouts(std::move(graph), *find_op("contiguous")));
   graph = verified(place_updates(std::move(graph)));
   if (options.early_updates) graph = verified(early_updates(std::move(graph)));

@@ -1,5 +1,6 @@
 // Attention without the T x T scores, forward and backward. Derivatives beyond the first, and tangents, are
-// written in plain tensor ops and do hold the scores: only they. SPDX-License-Identifier: Apache-2.0
+// written in plain tensor ops and do hold the scores: only they.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/attention.h"
 
 #include <cmath>
@@ -47,8 +48,11 @@ std::vector<Type> infer_backward(const InferArgs& args) {
   check_operands(args, q, args.in[2], args.in[3]);
   if (ct != q) fail(Error::Kind::usage, "[{}] cotangent {} vs q {}", args.op, to_string(ct), to_string(q));
   for (const std::size_t i : {4, 5}) {
-    if (args.in[i] != rows_of(q))
-      fail(Error::Kind::usage, "[{}] rows {} vs {}", args.op, to_string(args.in[i]), to_string(rows_of(q)));
+    Type rows = rows_of(q);
+    // Halves as well, though forward makes none.
+    if (args.in[i].dtype == q.dtype) rows.dtype = q.dtype;
+    if (args.in[i] != rows)
+      fail(Error::Kind::usage, "[{}] rows {} vs {}", args.op, to_string(args.in[i]), to_string(rows));
   }
   return {q, args.in[2], args.in[3]};
 }

@@ -26,7 +26,8 @@ std::vector<TaskId> with_required_copies(const Model& model, const std::vector<T
   const Problem& p = *model.problem;
   std::vector<BufferId> moved;
   for (BufferId b = 0; b < model.buffers; ++b) {
-    if (model.first_copy[at(b)] >= 0 && (p.buffers[at(b)].start >= 0 || p.buffers[at(b)].end >= 0)) moved.push_back(b);
+    if (model.first_copy[at(b)] >= 0 && (p.buffers[at(b)].start >= 0 || p.buffers[at(b)].end >= 0))
+      moved.push_back(b);
   }
   if (moved.empty()) return order;
   constexpr std::int64_t kNever = -1;
@@ -52,13 +53,15 @@ std::vector<TaskId> with_required_copies(const Model& model, const std::vector<T
   for (std::size_t i = 0; i < order.size(); ++i) {
     const TaskId t = order[i];
     for (const BufferId b : model.reads[at(t)]) {
-      if (!made[at(b)] && p.buffers[at(b)].start >= 0) runs.push_back(model.evict_of(b, p.buffers[at(b)].start) + 2);
+      if (!made[at(b)] && p.buffers[at(b)].start >= 0)
+        runs.push_back(model.evict_of(b, p.buffers[at(b)].start) + 2);
       made[at(b)] = 1;
     }
     for (const BufferId b : model.writes[at(t)]) made[at(b)] = 1;
     runs.push_back(t);
     const auto ends = [&](BufferId b) {
-      if (model.first_copy[at(b)] >= 0 && last[at(b)] == static_cast<std::int64_t>(i) && must_leave(b)) leave(b);
+      if (model.first_copy[at(b)] >= 0 && last[at(b)] == static_cast<std::int64_t>(i) && must_leave(b))
+        leave(b);
     };
     for (const BufferId b : model.reads[at(t)]) ends(b);
     for (const BufferId b : model.writes[at(t)]) ends(b);

@@ -14,9 +14,9 @@ std::vector<TaskId> with_required_copies(const Model& model, const std::vector<T
 // The clock of docs/format.md over a sequence; a fetched buffer is waited for at its first use, a copy is discarded when nothing
 // fetches it any more.
 struct Clock {
-  double seconds = 0;                // when the compute stream ends
-  bool fits = true;                  // the tiers' capacities
-  std::vector<double> begin;         // by place in the sequence: when the compute stream gets there
+  double seconds = 0;         // when the compute stream ends
+  bool fits = true;           // the tiers' capacities
+  std::vector<double> begin;  // by place in the sequence: when the compute stream gets there
 };
 Clock clock_of(const Model& model, const std::vector<TaskId>& runs);
 

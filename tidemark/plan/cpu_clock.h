@@ -25,7 +25,8 @@ class Limit {
   bool spend_round() { return rounds_ < 0 || rounds_-- > 0; }
   // How much of the search is behind: by rounds where they are counted, so that what depends on it is the same on every machine.
   double fraction() const {
-    if (all_rounds_ >= 0) return all_rounds_ == 0 ? 1 : 1 - static_cast<double>(rounds_) / static_cast<double>(all_rounds_);
+    if (all_rounds_ >= 0)
+      return all_rounds_ == 0 ? 1 : 1 - static_cast<double>(rounds_) / static_cast<double>(all_rounds_);
     return elapsed() / (end_ - begin_);
   }
   void stop() { stopped_ = true; }

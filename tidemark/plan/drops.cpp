@@ -20,18 +20,21 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
     for (const TaskId t : m.makers[i]) {
       if (!m.can_repeat[static_cast<std::size_t>(t)]) continue;
       Bytes bytes = 0;
-      for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) bytes += m.size[static_cast<std::size_t>(w)];
+      for (const BufferId w : m.writes[static_cast<std::size_t>(t)])
+        bytes += m.size[static_cast<std::size_t>(w)];
       ratio[i] = std::min(ratio[i], m.seconds[static_cast<std::size_t>(t)] / static_cast<double>(bytes));
     }
     if (ratio[i] < std::numeric_limits<double>::infinity()) by_ratio_.push_back(b);
   }
-  std::stable_sort(by_ratio_.begin(), by_ratio_.end(),
-                   [&](BufferId x, BufferId y) { return ratio[static_cast<std::size_t>(x)] < ratio[static_cast<std::size_t>(y)]; });
+  std::stable_sort(by_ratio_.begin(), by_ratio_.end(), [&](BufferId x, BufferId y) {
+    return ratio[static_cast<std::size_t>(x)] < ratio[static_cast<std::size_t>(y)];
+  });
   for (const BufferId b : by_ratio_) {
     ratio_.push_back(ratio[static_cast<std::size_t>(b)]);
     double least = std::numeric_limits<double>::infinity();
     for (const TaskId t : m.makers[static_cast<std::size_t>(b)]) {
-      if (m.can_repeat[static_cast<std::size_t>(t)]) least = std::min(least, m.seconds[static_cast<std::size_t>(t)]);
+      if (m.can_repeat[static_cast<std::size_t>(t)])
+        least = std::min(least, m.seconds[static_cast<std::size_t>(t)]);
     }
     least_seconds_.push_back(least);
   }
@@ -133,7 +136,8 @@ bool Drops::collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop
       }
       continue;
     }
-    const bool keep = t >= 0 && price_now_ > 0 && c != b && m.seconds[static_cast<std::size_t>(t)] > price_now_ * static_cast<double>(size);
+    const bool keep = t >= 0 && price_now_ > 0 && c != b &&
+                      m.seconds[static_cast<std::size_t>(t)] > price_now_ * static_cast<double>(size);
     if (t < 0 || keep) {
       if (c == b) return false;
       if (last < at) drop.relief -= size;
@@ -154,14 +158,14 @@ bool Drops::evaluate(BufferId b, std::int32_t at, double most_seconds, Drop& dro
   return collect(b, at, most_seconds, drop);
 }
 
-
 bool Drops::find(std::int32_t at, Bytes need, double noise, Rng& rng, Drop& best) {
   double least = std::numeric_limits<double>::infinity(), cap = least;
   best.buffer = -1;
   price_now_ = noise > 0 ? price_ * std::exp2(6 * rng.uniform() - 3) : price_;
   for (std::size_t k = 0; k < by_ratio_.size(); ++k) {
     if (ratio_[k] > least) break;
-    if (least_seconds_[k] >= cap || !line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0)) continue;
+    if (least_seconds_[k] >= cap || !line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0))
+      continue;
     const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
     if (!evaluate(by_ratio_[k], at, cap / factor, trial_)) continue;
     const double score = factor * trial_.seconds / static_cast<double>(std::min(trial_.relief, need));
@@ -195,20 +199,21 @@ bool Drops::apply(const Drop& drop) {
   return true;
 }
 
-Drops::Outcome Drops::repair(double most_seconds, double noise, Rng& rng, int most_drops) {
+Drops::Outcome Drops::repair(double most_seconds, double noise, Rng& rng, int most_drops, Failing failing) {
   const std::size_t mark = line_->mark();
   Drop drop;
   for (int k = 0; line_->peak() > budget_; ++k) {
     const std::int32_t at = line_->profile().where_most();
     Outcome outcome = Outcome::fits;
-    if (k >= most_drops || line_->seconds() > most_seconds || !find(at, line_->peak() - budget_, noise, rng, drop) ||
+    if (k >= most_drops || (k % 16 == 15 && limit_ != nullptr && limit_->time_is_up()) ||
+        line_->seconds() > most_seconds || !find(at, line_->peak() - budget_, noise, rng, drop) ||
         line_->seconds() + drop.seconds > most_seconds) {
       outcome = Outcome::stuck;
     } else if (!apply(drop)) {
       outcome = Outcome::no_room;
     }
     if (outcome != Outcome::fits) {
-      line_->undo_to(mark);
+      if (failing == Failing::undo) line_->undo_to(mark);
       return outcome;
     }
   }

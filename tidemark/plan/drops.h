@@ -4,16 +4,17 @@
 #pragma once
 
 #include "tidemark/base/random.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/timeline.h"
 
 namespace tidemark::plan {
 
 struct Drop {
   BufferId buffer = -1;
-  std::int32_t before = -1;     // slot of the use that it is made again for
+  std::int32_t before = -1;  // slot of the use that it is made again for
   double seconds = 0;
-  Bytes relief = 0;             // bytes fewer at the moment asked about
-  std::vector<TaskId> tasks;    // to run again, in order
+  Bytes relief = 0;           // bytes fewer at the moment asked about
+  std::vector<TaskId> tasks;  // to run again, in order
 };
 
 class Drops {
@@ -28,10 +29,11 @@ class Drops {
   // Inserts the runs; false (and nothing changed) when there is no room: spread the timeline out and find again.
   bool apply(const Drop& drop);
 
-  // Brings the peak within the budget, cheapest first, or undoes all it did and returns false: stuck, or beyond `most_seconds`
-  // in all.
+  // Brings the peak within the budget, cheapest first. Else, stuck or beyond `most_seconds` in all, undoes all it did or leaves it half done.
   enum class Outcome { fits, stuck, no_room };
-  Outcome repair(double most_seconds, double noise, Rng& rng, int most_drops);
+  enum class Failing { undo, leave };
+  Outcome repair(double most_seconds, double noise, Rng& rng, int most_drops,
+                 Failing failing = Failing::undo);
 
   // A gap, by the use that ends it, that `find` leaves alone until all bans are lifted.
   void ban(BufferId b, std::int32_t use);
@@ -40,6 +42,9 @@ class Drops {
   // Seconds that a byte over the moment is worth: above it an ancestor is kept rather than made again. 0: made again whenever it can be.
   void set_price(double price) { price_ = price; }
   double price() const { return price_; }
+
+  // Where repair looks whether to give up; null: never.
+  void set_limit(const Limit* limit) { limit_ = limit; }
 
   void set_budget(Bytes budget) { budget_ = budget; }
   Bytes budget() const { return budget_; }
@@ -51,9 +56,10 @@ class Drops {
 
   Timeline* line_;
   Bytes budget_;
-  std::vector<BufferId> by_ratio_;       // what can be made again, least seconds per byte first
+  const Limit* limit_ = nullptr;
+  std::vector<BufferId> by_ratio_;             // what can be made again, least seconds per byte first
   std::vector<double> ratio_, least_seconds_;  // of by_ratio_
-  std::vector<std::int32_t> mark_;       // by task: in the closure being built (round number)
+  std::vector<std::int32_t> mark_;             // by task: in the closure being built (round number)
   std::int32_t round_ = 0;
   double price_ = 0, price_now_ = 0;
   std::vector<std::int32_t> banned_use_;  // by buffer; -1: none

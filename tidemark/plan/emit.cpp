@@ -12,7 +12,8 @@ std::vector<Step> steps_of(const Timeline& line) {
   std::vector<char> coming(m.has_copies() ? static_cast<std::size_t>(m.buffers) : 0, 0);
   std::vector<Model::Pair> pairs;
   const auto last = last_fetches(m, line.runs());
-  std::vector<std::pair<TierId, bool>> from(coming.size());  // of a fetch under way: its tier, and whether it is the last
+  std::vector<std::pair<TierId, bool>> from(
+      coming.size());  // of a fetch under way: its tier, and whether it is the last
   std::size_t place = 0;
   const auto arrive = [&](BufferId b) {
     if (coming.empty() || !coming[static_cast<std::size_t>(b)]) return;

@@ -47,8 +47,10 @@ class EventList {
     std::int32_t low = 0, high = size_;
     while (high - low > 8) {
       const std::int32_t middle = (low + high) / 2;
-      if (list[middle] < key) low = middle + 1;
-      else high = middle;
+      if (list[middle] < key)
+        low = middle + 1;
+      else
+        high = middle;
     }
     while (low < high && list[low] < key) ++low;
     return static_cast<std::size_t>(low);

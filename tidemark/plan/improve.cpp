@@ -27,7 +27,8 @@ void Improve::prune() {
   collect_extra();
   const Model& m = line_->model();
   const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
-  std::stable_sort(extra_.begin(), extra_.end(), [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  std::stable_sort(extra_.begin(), extra_.end(),
+                   [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
   for (const std::int32_t s : extra_) try_remove(s);
 }
 
@@ -64,7 +65,8 @@ bool Improve::touches_copied(TaskId task) const {
   const Model& m = line_->model();
   if (!m.has_copies()) return false;
   const auto copied = [&](BufferId b) { return line_->copies_of(b) > 0; };
-  const auto reads = m.reads[static_cast<std::size_t>(task)], writes = m.writes[static_cast<std::size_t>(task)];
+  const auto reads = m.reads[static_cast<std::size_t>(task)],
+             writes = m.writes[static_cast<std::size_t>(task)];
   return std::any_of(reads.begin(), reads.end(), copied) || std::any_of(writes.begin(), writes.end(), copied);
 }
 
@@ -72,7 +74,9 @@ void Improve::substitute() {
   const Model& m = line_->model();
   for (TaskId other = 0; other < m.tasks; ++other) {
     const TaskId of = m.group[static_cast<std::size_t>(other)];
-    if (of < 0 || of == other || !m.allowed[static_cast<std::size_t>(other)] || touches_copied(other) || touches_copied(of)) continue;
+    if (of < 0 || of == other || !m.allowed[static_cast<std::size_t>(other)] || touches_copied(other) ||
+        touches_copied(of))
+      continue;
     for (const auto& [from, to] : {std::pair{of, other}, std::pair{other, of}}) {
       const std::vector<std::int32_t> slots = line_->runs_of(from);
       for (const std::int32_t s : slots) {
@@ -83,8 +87,9 @@ void Improve::substitute() {
         line_->insert(to, s);
         const bool sound = line_->sound_around(from) && line_->sound_around(to);
         const Bytes limit = drops_->budget();
-        const bool better = peak <= limit ? line_->peak() <= limit && line_->seconds() < seconds
-                                          : line_->peak() < peak || (line_->peak() == peak && line_->seconds() < seconds);
+        const bool better =
+            peak <= limit ? line_->peak() <= limit && line_->seconds() < seconds
+                          : line_->peak() < peak || (line_->peak() == peak && line_->seconds() < seconds);
         if (!sound || !better) line_->undo_to(mark);
       }
     }
@@ -197,9 +202,12 @@ bool Improve::ruin_and_recreate(double slack) {
     if (line_->log()[k].inserted) added.push_back(line_->log()[k].slot);
   }
   const Model& m = line_->model();
-  std::erase_if(added, [&](std::int32_t s) { return line_->task_at(s) < 0 || line_->runs_of(line_->task_at(s)).size() < 2; });
+  std::erase_if(added, [&](std::int32_t s) {
+    return line_->task_at(s) < 0 || line_->runs_of(line_->task_at(s)).size() < 2;
+  });
   const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
-  std::stable_sort(added.begin(), added.end(), [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  std::stable_sort(added.begin(), added.end(),
+                   [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
   for (const std::int32_t s : added) try_remove(s);
   for (int k = 0; k < 4; ++k) try_remove(extra_[static_cast<std::size_t>(rng_.below(n))]);
   if (line_->seconds() > before + slack) {

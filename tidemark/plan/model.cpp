@@ -6,7 +6,9 @@
 namespace tidemark::plan {
 namespace {
 
-bool contains(const std::vector<BufferId>& list, BufferId b) { return std::find(list.begin(), list.end(), b) != list.end(); }
+bool contains(const std::vector<BufferId>& list, BufferId b) {
+  return std::find(list.begin(), list.end(), b) != list.end();
+}
 
 // The updates just before and just behind each task in the list, over all buffers that it touches.
 void find_versions(const Problem& problem, Model& model) {
@@ -61,17 +63,22 @@ void find_versions(const Problem& problem, Model& model) {
 }  // namespace
 
 Model::Model(const Problem& p, const ModelOptions& options)
-    : problem(&p), tasks(static_cast<std::int32_t>(p.tasks.size())), buffers(static_cast<std::int32_t>(p.buffers.size())) {
+    : problem(&p),
+      tasks(static_cast<std::int32_t>(p.tasks.size())),
+      buffers(static_cast<std::int32_t>(p.buffers.size())) {
   size.resize(p.buffers.size());
   resident.resize(p.buffers.size());
   output.resize(p.buffers.size());
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     resident[b] = p.buffers[b].resident;
     const Bytes bytes = p.size(static_cast<BufferId>(b));
-    if (resident[b]) base += bytes;
-    else size[b] = bytes;
+    if (resident[b])
+      base += bytes;
+    else
+      size[b] = bytes;
   }
-  for (const BufferId b : p.outputs) output[static_cast<std::size_t>(b)] = !resident[static_cast<std::size_t>(b)];
+  for (const BufferId b : p.outputs)
+    output[static_cast<std::size_t>(b)] = !resident[static_cast<std::size_t>(b)];
 
   bool any_pair = false;
   std::vector<BufferId> seen;
@@ -148,11 +155,13 @@ Model::Model(const Problem& p, const ModelOptions& options)
   std::vector<std::vector<TaskId>> made_by(p.buffers.size());
   for (TaskId t = 0; t < tasks; ++t) {
     if (!allowed[static_cast<std::size_t>(t)]) continue;
-    for (const BufferId b : writes[static_cast<std::size_t>(t)]) made_by[static_cast<std::size_t>(b)].push_back(t);
+    for (const BufferId b : writes[static_cast<std::size_t>(t)])
+      made_by[static_cast<std::size_t>(b)].push_back(t);
   }
   for (auto& list : made_by) {
-    std::stable_sort(list.begin(), list.end(),
-                     [&](TaskId x, TaskId y) { return seconds[static_cast<std::size_t>(x)] < seconds[static_cast<std::size_t>(y)]; });
+    std::stable_sort(list.begin(), list.end(), [&](TaskId x, TaskId y) {
+      return seconds[static_cast<std::size_t>(x)] < seconds[static_cast<std::size_t>(y)];
+    });
     for (const TaskId t : list) makers.add(t);
     makers.end_row();
   }

@@ -45,11 +45,11 @@ struct Model {
   Model(const Problem& problem, const ModelOptions& options);
 
   const Problem* problem;
-  std::int32_t tasks = 0;    // of the problem; copies have the ids behind them
-  std::int32_t all = 0;      // tasks and copies
+  std::int32_t tasks = 0;  // of the problem; copies have the ids behind them
+  std::int32_t all = 0;    // tasks and copies
   std::int32_t buffers = 0;
-  Bytes base = 0;            // of the resident buffers
-  std::vector<Bytes> size;   // by buffer; 0 for resident ones
+  Bytes base = 0;           // of the resident buffers
+  std::vector<Bytes> size;  // by buffer; 0 for resident ones
   std::vector<char> resident, output;
   std::vector<double> seconds;  // by task or copy; a copy takes none of the compute stream's
   std::vector<Bytes> workspace;
@@ -57,18 +57,21 @@ struct Model {
   std::vector<char> allowed;     // may run at all under the options
   std::vector<Kind> kind;
   std::vector<std::int32_t> group;  // the required task whose work it does; -1: none asks for it
-  Csr reads, writes;         // by task or copy, without resident buffers; an updated buffer is read only
-  Csr makers;                // by buffer: what may make it again or first; the cheapest first
-  Csr after, before;         // by task: updates that every run of it follows, and precedes (versions)
-  Csr tied;                  // by update: the tasks that have it in `after` or `before`
+  Csr reads, writes;  // by task or copy, without resident buffers; an updated buffer is read only
+  Csr makers;         // by buffer: what may make it again or first; the cheapest first
+  Csr after, before;  // by task: updates that every run of it follows, and precedes (versions)
+  Csr tied;           // by update: the tasks that have it in `after` or `before`
   std::vector<std::vector<Pair>> in_place;  // by task; empty when none has any
-  std::vector<Copy> copies;  // by copy id - tasks
-  std::vector<std::int32_t> first_copy;  // by buffer: id of the first of its copies (evict, wait_out, fetch for each tier), or -1
-  std::vector<TaskId> order; // required tasks as listed
+  std::vector<Copy> copies;                 // by copy id - tasks
+  std::vector<std::int32_t>
+      first_copy;  // by buffer: id of the first of its copies (evict, wait_out, fetch for each tier), or -1
+  std::vector<TaskId> order;  // required tasks as listed
 
   bool has_in_place() const { return !in_place.empty(); }
   bool has_copies() const { return !copies.empty(); }
-  std::int32_t evict_of(BufferId b, TierId tier) const { return first_copy[static_cast<std::size_t>(b)] + 3 * tier; }
+  std::int32_t evict_of(BufferId b, TierId tier) const {
+    return first_copy[static_cast<std::size_t>(b)] + 3 * tier;
+  }
   double copy_seconds(BufferId b, TierId tier, bool out) const;
 };
 

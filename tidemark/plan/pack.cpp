@@ -88,7 +88,7 @@ class Driver {
   // at the bound itself: the tighter the height, the more of the tree is cut off.
   void exact_round(Exact& exact, const Orders& orders, std::int64_t round) {
     const Units step = std::max<Units>(1, items_.lower_bound / 1024);
-    const std::int64_t nodes = std::int64_t{500} << std::min<std::int64_t>(round, 40);
+    const std::int64_t nodes = std::int64_t{750} << std::min<std::int64_t>(round, 40);
     attempt(exact, orders, bound_, 4 * nodes, Orders::kNamed * (round + 1), round);
     Units low = bound_;
     while (!done() && best_.height - low > step) {

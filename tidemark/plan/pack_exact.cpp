@@ -42,6 +42,7 @@ class Exact::Search {
 
   bool solve(std::size_t first, std::size_t last);
   bool solve_parts(std::size_t first, std::size_t last);
+  std::int32_t find_forced(std::size_t first, std::size_t last) const;
   bool place(std::int32_t i);
   bool skip(std::int32_t i);
   bool raise(std::int32_t j, Units floor);
@@ -194,6 +195,20 @@ bool Exact::Search::solve(std::size_t first, std::size_t last) {
   const std::uint64_t state = key(first, last);
   if (failed_[state & (failed_.size() - 1)] == state) return false;
 
+  if (const std::int32_t i = find_forced(first, last); i >= 0) {
+    const std::size_t mark = trail_.size();
+    const std::size_t base = stack_.size();
+    if (place(i)) {
+      for (std::size_t k = first; k < last; ++k)
+        if (stack_[k] != i) stack_.push_back(stack_[k]);
+      if (solve_parts(base, stack_.size())) return true;
+      stack_.resize(base);
+    }
+    undo_to(mark);
+    if (!stopped_) failed_[state & (failed_.size() - 1)] = state;
+    return false;
+  }
+
   Units threshold = kNever;
   for (std::size_t k = first; k < last; ++k) {
     const std::int32_t i = stack_[k];
@@ -226,6 +241,29 @@ bool Exact::Search::solve(std::size_t first, std::size_t last) {
   stack_.resize(base);
   failed_[state & (failed_.size() - 1)] = state;
   return false;
+}
+
+// An item that must lie on its floor: it alone can be the lowest in some section, and pushed up it could not.
+// Nothing left fits below it then, so it can be placed out of turn.
+std::int32_t Exact::Search::find_forced(std::size_t first, std::size_t last) const {
+  std::int32_t begin = sections_, end = 0;
+  for (std::size_t k = first; k < last; ++k) {
+    begin = std::min(begin, begin_[stack_[k]]);
+    end = std::max(end, end_[stack_[k]]);
+  }
+  for (std::int32_t s = begin; s < end; ++s) {
+    const std::int32_t i = watched_[s];
+    if (left_[s] == 0 || skipped_[i] || placed_[i]) continue;
+    const Units most = capacity_ - left_[s];
+    bool alone = low_[i] <= most;
+    for (std::size_t k = 0; alone && k < in_section_[s].size(); ++k)
+      alone = low_[in_section_[s][k]] > most || in_section_[s][k] == i;
+    if (!alone) continue;
+    Units low = kNever;
+    for (const Pair& p : pairs_[i]) low = std::min(low, low_[p.item] + p.down);
+    if (low > most) return i;
+  }
+  return -1;
 }
 
 bool Exact::Search::raise(std::int32_t j, Units floor) {

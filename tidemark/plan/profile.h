@@ -64,7 +64,8 @@ class Profile {
   // The first moment with the most bytes.
   std::int32_t where_most() const {
     std::size_t i = 1;
-    while (i < static_cast<std::size_t>(width_)) i = 2 * i + (nodes_[2 * i].most >= nodes_[2 * i + 1].most ? 0 : 1);
+    while (i < static_cast<std::size_t>(width_))
+      i = 2 * i + (nodes_[2 * i].most >= nodes_[2 * i + 1].most ? 0 : 1);
     return static_cast<std::int32_t>(i) - width_;
   }
   // The first moment in [from, ...) with more than `limit`, or -1.
@@ -78,7 +79,9 @@ class Profile {
     nodes_[i].most += bytes;
     nodes_[i].sum += bytes;
   }
-  void pull(std::size_t i) { nodes_[i].most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum; }
+  void pull(std::size_t i) {
+    nodes_[i].most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
+  }
 
   std::int32_t width_ = 1;
   std::vector<Node> nodes_;

@@ -47,20 +47,25 @@ void Reorder::place(std::int32_t at) {
   const Run& run = runs_[i];
   Bytes during = before_[i] + run.workspace, after = before_[i];
   for (std::int32_t k = 0; k < run.writes; ++k) {
-    const Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_write + k)])];
+    const Life& life =
+        lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_write + k)])];
     during += life.size;
     if (life.kept || life.last > at) after += life.size;
   }
   for (std::int32_t k = 0; k < run.reads; ++k) {
-    const Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_read + k)])];
+    const Life& life =
+        lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_read + k)])];
     if (!life.kept && life.last == at) after -= life.size;
   }
   if (model_->has_in_place() && run.task < model_->tasks) {
     const auto& pairs = model_->in_place[static_cast<std::size_t>(run.task)];
     for (std::size_t p = 0; p < pairs.size(); ++p) {
-      const auto taken = [&](std::size_t q) { return pairs[q].read == pairs[p].read || pairs[q].write == pairs[p].write; };
+      const auto taken = [&](std::size_t q) {
+        return pairs[q].read == pairs[p].read || pairs[q].write == pairs[p].write;
+      };
       bool free = true;
-      for (std::size_t q = 0; q < p && free; ++q) free = !taken(q);  // strict: only the first pair of a buffer counts
+      for (std::size_t q = 0; q < p && free; ++q)
+        free = !taken(q);  // strict: only the first pair of a buffer counts
       if (!free) continue;
       for (std::int32_t k = 0; k < run.reads; ++k) {
         const auto id = static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_read + k)]);
@@ -91,8 +96,11 @@ bool Reorder::conflict(const Run& a, const Run& b) const {
       if (buffer_of_[static_cast<std::size_t>(lives[b.first_write + y])] == buffer) return true;
     }
   }
-  const auto lists = [](std::span<const std::int32_t> list, TaskId t) { return std::find(list.begin(), list.end(), t) != list.end(); };
-  if (lists(model_->before[static_cast<std::size_t>(a.task)], b.task) || lists(model_->after[static_cast<std::size_t>(b.task)], a.task)) {
+  const auto lists = [](std::span<const std::int32_t> list, TaskId t) {
+    return std::find(list.begin(), list.end(), t) != list.end();
+  };
+  if (lists(model_->before[static_cast<std::size_t>(a.task)], b.task) ||
+      lists(model_->after[static_cast<std::size_t>(b.task)], a.task)) {
     return true;
   }
   // Copies keep their order among themselves, as the streams carry them out one after the other, and their place among the uses

@@ -40,7 +40,7 @@ class Reorder {
   bool exchange(std::int32_t at);
 
   const Model* model_;
-  std::vector<Run> runs_;         // by place
+  std::vector<Run> runs_;  // by place
   std::vector<std::int32_t> lives_of_;
   std::vector<Life> lives_;
   std::vector<std::int32_t> buffer_of_;

@@ -7,14 +7,23 @@
 namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
+constexpr double kHeat = 0.05;  // of the mean seconds of an extra run: what a round may lose
 constexpr std::size_t kStarts = 4;
+constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
 
 Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
-    : model_(&model), options_(options), limit_(&limit), line_(model), drops_(line_, options.budget),
-      improve_(line_, drops_, options.seed + 1), reorder_(model), tiers_(line_, drops_),
+    : model_(&model),
+      options_(options),
+      limit_(&limit),
+      line_(model),
+      drops_(line_, options.budget),
+      improve_(line_, drops_, options.seed + 1),
+      reorder_(model),
+      tiers_(line_, drops_),
       best_seconds_(std::numeric_limits<double>::infinity()),
       least_peak_(std::numeric_limits<Bytes>::max()) {
+  drops_.set_limit(&limit);
   double bytes = 0;
   for (const Bytes b : model.size) bytes += static_cast<double>(b);
   mean_size_ = std::max(1.0, bytes / std::max(1, model.buffers));
@@ -43,14 +52,44 @@ std::vector<TaskId> Search::anneal_order(const std::vector<TaskId>& order, doubl
   return reorder_.runs();
 }
 
+// Stuck: what is over the budget may go by order, and what then is left by more drops.
+bool Search::reorder_and_repair() {
+  const auto n = static_cast<std::int64_t>(line_.run_count());
+  least_peak_ = std::min(least_peak_, line_.peak());
+  reorder_.load(line_.runs());
+  reorder_.anneal(options_.budget - model_->base, mean_size_, 0.01 * mean_size_, 20 * n, improve_.rng());
+  line_.assign(reorder_.runs(), kRoom);
+  return drops_.repair(std::numeric_limits<double>::infinity(), 0.2, improve_.rng(), 100 + line_.run_count(),
+                       Drops::Failing::leave) == Drops::Outcome::fits;
+}
+
 void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
   using Side = CutRule::Side;
-  static constexpr CutRule kRules[] = {{.side = Side::mixed}, {.side = Side::fewer, .most_cuts = 1}, {.side = Side::more, .most_cuts = 1},
-                                       {.side = Side::mixed, .margin = 0.9}, {.side = Side::mixed, .most_cuts = 0}};
-  const std::size_t count = thorough ? std::size(kRules) : 1;
-  for (std::size_t k = 0; k < count && !limit_->time_is_up(); ++k) {
+  static constexpr CutRule kRules[] = {{.side = Side::mixed},
+                                       {.side = Side::mixed, .segments = 12},
+                                       {.side = Side::fewer},
+                                       {.side = Side::more},
+                                       {.side = Side::mixed, .margin = 0.95, .segments = 6},
+                                       {.side = Side::mixed, .margin = 0.9, .segments = 10},
+                                       {.side = Side::mixed, .margin = 0.85, .segments = 20},
+                                       {.side = Side::mixed, .segments = 40},
+                                       {.side = Side::mixed, .most_cuts = 0}};
+  static constexpr CutRule kLargeRules[] = {
+      {.side = Side::mixed}, {.side = Side::mixed, .segments = 16}, {.side = Side::mixed, .segments = 64}};
+  const bool large = model_->tasks > kMiddling;
+  const std::size_t count = large ? std::size(kLargeRules) : thorough ? std::size(kRules) : 2;
+  for (std::size_t k = 0; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough; ++k) {
     line_.assign(order, kRoom);
-    const bool fits = repair_by_cuts(line_, drops_, kRules[k], improve_.rng(), *limit_);
+    CutRule rule = large ? kLargeRules[k] : kRules[k];
+    if (found() && limit_->fraction() > 0.25) break;
+    rule.most_seconds = found() ? 1.4 * best_seconds_ : 4 * floor_;
+    if (large && k + 1 < count) rule.give_up = 1.05;
+    if (!large && model_->tasks > 500 && found()) rule.give_up = 1.2;
+    bool fits = repair_by_cuts(line_, drops_, rule, improve_.rng(), *limit_);
+    for (int again = 0; again < 3 && !fits && !found() && options_.reorder && !large && !limit_->time_is_up();
+         ++again) {
+      fits = reorder_and_repair();
+    }
     least_peak_ = std::min(least_peak_, line_.peak());
     if (!fits) continue;
     improve_.prune();
@@ -98,7 +137,7 @@ void Search::start() {
     if (found() && best_seconds_ <= floor_) return;
   }
   const auto n = static_cast<std::int64_t>(model_->order.size());
-  if (options_.reorder && n <= 20000) {
+  if (options_.reorder && n <= kMiddling) {
     for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
       if (limit_->time_is_up()) break;
       orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
@@ -112,9 +151,18 @@ void Search::start() {
     start_with_copies(given);
   }
   if (options_.recompute) {
-    for (std::size_t k = 0; k < orders.size(); ++k) start_from(orders[k], k == 0);
+    for (std::size_t k = 0; k < orders.size(); ++k) {
+      if (std::find(orders.begin(), orders.begin() + static_cast<std::ptrdiff_t>(k), orders[k]) !=
+          orders.begin() + static_cast<std::ptrdiff_t>(k))
+        continue;
+      start_from(orders[k], k == 0);
+      if (best_seconds_ <= options_.enough ||
+          (found() && (model_->tasks > kMiddling || limit_->fraction() > 0.25)))
+        break;
+    }
   }
-  std::stable_sort(starts_.begin(), starts_.end(), [](const Start& x, const Start& y) { return x.seconds < y.seconds; });
+  std::stable_sort(starts_.begin(), starts_.end(),
+                   [](const Start& x, const Start& y) { return x.seconds < y.seconds; });
   if (starts_.size() > kStarts) starts_.resize(kStarts);
 }
 
@@ -134,11 +182,14 @@ bool Search::remove_and_reorder() {
     s = 1;
   }
   if (extra.empty()) return false;
-  const std::size_t victim = extra[static_cast<std::size_t>(improve_.rng().below(static_cast<std::int64_t>(extra.size())))];
+  const std::size_t victim =
+      extra[static_cast<std::size_t>(improve_.rng().below(static_cast<std::int64_t>(extra.size())))];
   runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(victim));
   reorder_.load(runs);
   const auto n = static_cast<std::int64_t>(runs.size());
-  if (!reorder_.anneal(options_.budget - model_->base, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n, improve_.rng())) return false;
+  if (!reorder_.anneal(options_.budget - model_->base, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n,
+                       improve_.rng()))
+    return false;
   line_.assign(reorder_.runs(), kRoom);
   return true;
 }
@@ -148,9 +199,11 @@ void Search::rounds_from(const Start& start, double until, double heat, const st
   const double from = limit_->fraction();
   const bool copies = model_->has_copies();
   double current = seconds_now();
-  double joint = options_.reorder && model_->order.size() <= 20000 ? 64 : 0;  // rounds between attempts to reorder
+  double joint =
+      options_.reorder && model_->tasks <= kMiddling ? 64 : 0;  // rounds between attempts to reorder
   std::int64_t round = 0;
-  while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough && limit_->spend_round()) {
+  while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
+         limit_->spend_round()) {
     ++round;
     const double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
     const double slack = heat * left * left * typical_extra() * -std::log(improve_.rng().uniform() + 1e-12);
@@ -191,10 +244,10 @@ void Search::improve(const std::function<bool()>& go_on) {
   const auto count = starts_.size();
   if (count > 1) {
     for (std::size_t k = 0; k < count; ++k) {
-      rounds_from(starts_[k], 0.4 * static_cast<double>(k + 1) / static_cast<double>(count), 0.1, go_on);
+      rounds_from(starts_[k], 0.4 * static_cast<double>(k + 1) / static_cast<double>(count), kHeat, go_on);
     }
   }
-  rounds_from({best_seconds_, best_}, 1, 0.1, go_on);
+  rounds_from({best_seconds_, best_}, 1, kHeat, go_on);
 }
 
 }  // namespace tidemark::plan

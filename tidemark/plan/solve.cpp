@@ -7,6 +7,7 @@
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/emit.h"
 #include "tidemark/plan/finish.h"
+#include "tidemark/plan/peak.h"
 #include "tidemark/plan/search.h"
 
 namespace tidemark::plan {
@@ -32,18 +33,17 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
 class Solver {
  public:
   Solver(const Problem& problem, const Options& options)
-      : problem_(problem), options_(options), limit_(options.time_limit, options.effort),
+      : problem_(problem),
+        options_(options),
+        limit_((options.bounds ? 0.8 : 1.0) * options.time_limit, options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
         budget_(options.budget < 0 ? kNoLimit : options.budget) {}
 
   Plan run() {
     bound_first();
-    Plan plan = bound_.infeasible ? Plan{} : best_plan();
-    if (bound_.infeasible) {
-      plan.status = Plan::Status::infeasible;
-      plan.reason = fmt::format("[solve] no plan fits {}: more is live whenever {} runs", format_bytes(budget_),
-                                bound_.moment < 0 ? "some task" : problem_.tasks[static_cast<std::size_t>(bound_.moment)].name);
-    }
+    Plan plan;
+    if (!bound_.infeasible) plan = best_plan();
+    if (bound_.infeasible) prove_impossible(plan);
     plan.planner = "solve";
     plan.problem = problem_.name;
     plan.problem_hash = hash(problem_);
@@ -51,7 +51,7 @@ class Solver {
     const bool has_plan = plan.status == Plan::Status::feasible;
     if (options_.bounds) finish_bound(plan, has_plan);
     plan.solve_seconds = limit_.elapsed();
-    if (has_plan) {
+    if (plan.status != Plan::Status::timed_out) {
       const std::string broken = check(problem_, plan);
       TIDEMARK_CHECK(broken.empty(), "[solve] the plan does not check: {}", broken);
     }
@@ -59,19 +59,40 @@ class Solver {
   }
 
  private:
+  void prove_impossible(Plan& plan) {
+    const Values values(problem_);
+    const PeakBound peak = peak_bound(values);
+    plan.status = Plan::Status::infeasible;
+    plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget_), explain(values, peak));
+    if (peak.bytes > budget_) {
+      plan.peak_bound = peak.bytes;
+      plan.proof.json = proof_json(nullptr, &peak);
+    } else {
+      plan = best_plan();  // the search says what it can reach
+    }
+  }
+
   void bound_first() {
     if (!options_.bounds || budget_ == kNoLimit) return;
-    bound_ = bound(problem_, {.budget = budget_, .time_limit = 0.1 * options_.time_limit, .effort = 60, .branch = false, .certificate = false});
+    bound_ = bound(problem_, {.budget = budget_,
+                              .time_limit = 0.1 * options_.time_limit,
+                              .effort = 60,
+                              .branch = false,
+                              .certificate = false});
   }
 
   bool go_on(const char* phase, double best) {
     if (!options_.progress) return true;
-    return options_.progress({.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
+    return options_.progress(
+        {.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
   }
 
   // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer.
   std::vector<TaskId> search(Bytes live, const std::vector<TaskId>* from, Bytes& least_peak) {
-    SearchOptions o{.budget = live, .seed = options_.seed, .reorder = options_.reorder, .recompute = options_.recompute,
+    SearchOptions o{.budget = live,
+                    .seed = options_.seed,
+                    .reorder = options_.reorder,
+                    .recompute = options_.recompute,
                     .tiers = options_.tiers};
     o.enough = bound_.seconds * (1 + std::max(options_.target_gap, 1e-12));
     Search search(model_, o, limit_);
@@ -85,7 +106,7 @@ class Solver {
   }
 
   Plan best_plan() {
-    Bytes least_peak = 0, live = budget_;
+    Bytes least_peak = 0, live = budget_, least_packed = std::numeric_limits<Bytes>::max();
     for (int k = 0; k < kPackings; ++k) {
       const std::vector<TaskId> runs = search(live, nullptr, least_peak);
       if (runs.empty()) break;
@@ -94,19 +115,26 @@ class Solver {
       const Bytes arena = budget_ - model_.base;
       place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit));
       if (plan.peak <= budget_) return plan;
+      least_packed = std::min(least_packed, plan.peak);
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
       live -= std::max(plan.peak - budget_, (budget_ - model_.base) / 500);
     }
     Plan plan;
-    plan.status = limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max() ? Plan::Status::timed_out
-                                                                                                            : Plan::Status::infeasible;
+    plan.status =
+        limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max()
+            ? Plan::Status::timed_out
+            : Plan::Status::infeasible;
+    // Live bytes that fit are no plan where the offsets do not.
+    if (least_peak <= budget_) least_peak = least_packed;
     plan.smallest_peak = least_peak;
-    plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}", format_bytes(budget_), format_bytes(least_peak));
+    plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}",
+                              format_bytes(budget_), format_bytes(least_peak));
     return plan;
   }
 
   void finish_bound(Plan& plan, bool has_plan) {
-    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_, .time_limit = std::max(0.05, 0.25 * options_.time_limit)};
+    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
+                   .time_limit = std::max(0.2 * options_.time_limit, options_.time_limit - limit_.elapsed())};
     if (has_plan) o.known_seconds = plan.seconds;
     bound_ = bound(problem_, o);
     if (bound_.infeasible) return;

@@ -10,22 +10,23 @@ namespace tidemark::plan {
 
 struct Progress {
   double seconds_elapsed = 0;
-  double best_seconds = 0;   // of the best plan so far; infinity before the first
+  double best_seconds = 0;  // of the best plan so far; infinity before the first
   double bound = 0;
   const char* phase = "";
 };
 
 struct Options {
-  Bytes budget = -1;                 // -1: no limit
-  double time_limit = 1.0;           // process CPU seconds
+  Bytes budget = -1;        // -1: no limit
+  double time_limit = 1.0;  // process CPU seconds
   // Rounds of search; the result depends on seed and effort alone when the time limit is not reached. -1: until time_limit.
   std::int64_t effort = -1;
   int threads = 1;
   std::uint64_t seed = 0;
-  double target_gap = 0;             // stop when (seconds - bound) / bound is at or below it
-  bool offsets = true;               // pack; else peak is live_peak
+  double target_gap = 0;  // stop when (seconds - bound) / bound is at or below it
+  bool offsets = true;    // pack; else peak is live_peak
   // Techniques, each of which can be switched off.
-  bool reorder = true, recompute = true, makers = true, in_place = true, tiers = true, blocks = true, bounds = true;
+  bool reorder = true, recompute = true, makers = true, in_place = true, tiers = true, blocks = true,
+       bounds = true;
   const Plan* warm_start = nullptr;
   std::function<bool(const Progress&)> progress;  // false: stop now with the best so far
 };

@@ -2,21 +2,22 @@
 #include "tidemark/plan/start_cut.h"
 
 #include <cmath>
-#include <limits>
 
 #include "tidemark/plan/mincut.h"
 
 namespace tidemark::plan {
 namespace {
 
+constexpr int kRoom = 7;
 constexpr double kScale = 1e12;  // capacity units for the seconds of all tasks
 
 // need(b) on the source side: b is wanted after the moment. Then it is stored (the edge to its maker is cut, at price * bytes), or its
 // maker runs again (its edge to the sink is cut, at its seconds) and what that reads is wanted too.
 class Network {
  public:
-  Network(const Timeline& line, std::int32_t moment) : timeline_(&line), moment_(moment) {
+  Network(const Timeline& line, std::int32_t moment, int segments) : timeline_(&line), moment_(moment) {
     const Model& m = line.model();
+    if (segments > 1) divide(segments);
     double total = 0;
     for (TaskId t = 0; t < m.tasks; ++t) total += m.seconds[static_cast<std::size_t>(t)];
     unit_ = total > 0 ? kScale / total : 1;
@@ -39,7 +40,8 @@ class Network {
   // The answer for a price in seconds per byte; prices rise from call to call.
   CutStart solve(double price) {
     for (const auto& [edge, b] : storage_) {
-      const double cost = price * static_cast<double>(timeline_->model().size[static_cast<std::size_t>(b)]) * unit_;
+      const double cost =
+          price * static_cast<double>(timeline_->model().size[static_cast<std::size_t>(b)]) * unit_;
       cut_.set_capacity(edge, static_cast<MinCut::Flow>(std::min(cost, 4e17)));
     }
     cut_.solve();
@@ -55,10 +57,12 @@ class Network {
       const BufferId b = storage_[k].second;
       const TaskId t = maker_of_[k];
       const bool made = t >= 0 && cut_.source_side(task_node_[static_cast<std::size_t>(t)]);
-      if (cut_.source_side(buffer_node_[static_cast<std::size_t>(b)]) && !made) cut.stored += m.size[static_cast<std::size_t>(b)];
+      if (cut_.source_side(buffer_node_[static_cast<std::size_t>(b)]) && !made)
+        cut.stored += m.size[static_cast<std::size_t>(b)];
     }
-    std::sort(cut.again.begin(), cut.again.end(),
-              [&](TaskId x, TaskId y) { return timeline_->runs_of(x).front() < timeline_->runs_of(y).front(); });
+    std::sort(cut.again.begin(), cut.again.end(), [&](TaskId x, TaskId y) {
+      return timeline_->runs_of(x).front() < timeline_->runs_of(y).front();
+    });
     return cut;
   }
 
@@ -79,9 +83,12 @@ class Network {
   void add_maker(BufferId b, std::vector<BufferId>& todo) {
     const Model& m = timeline_->model();
     TaskId maker = -1;
+    const bool crosses = !bounds_.empty() && crosses_bound(b);
     for (const TaskId t : m.makers[static_cast<std::size_t>(b)]) {
+      if (crosses) break;
       const auto& runs = timeline_->runs_of(t);
-      if (m.can_repeat[static_cast<std::size_t>(t)] && leaves_copied_alone(t) && !runs.empty() && runs.front() < moment_ && versions_allow(t)) {
+      if (m.can_repeat[static_cast<std::size_t>(t)] && leaves_copied_alone(t) && !runs.empty() &&
+          runs.front() < moment_ && versions_allow(t)) {
         maker = t;
         break;
       }
@@ -92,8 +99,9 @@ class Network {
       if (known < 0) {
         known = cut_.add_node();
         tasks_.push_back(maker);
-        cut_.add_edge(known, MinCut::kSink,
-                      static_cast<MinCut::Flow>(std::llround(m.seconds[static_cast<std::size_t>(maker)] * unit_)));
+        cut_.add_edge(
+            known, MinCut::kSink,
+            static_cast<MinCut::Flow>(std::llround(m.seconds[static_cast<std::size_t>(maker)] * unit_)));
         for (const BufferId r : m.reads[static_cast<std::size_t>(maker)]) {
           if (at_moment(r)) continue;
           want(r, todo);
@@ -105,6 +113,49 @@ class Network {
     const int edge = cut_.add_edge(buffer_node_[static_cast<std::size_t>(b)], node, 0);
     storage_.emplace_back(edge, b);
     maker_of_.push_back(maker);
+  }
+
+  // What is read before the moment in another part of the sequence than it is made in. Kept when it is needed, so that making things
+  // again never needs more than one part at a time.
+  bool crosses_bound(BufferId b) const {
+    const auto& list = timeline_->events(b);
+    const std::size_t i = timeline_->event_from(b, moment_);
+    if (i < 2) return false;
+    const auto part = [&](std::int32_t slot) {
+      return std::upper_bound(bounds_.begin(), bounds_.end(), slot) - bounds_.begin();
+    };
+    return part(list[0].slot) != part(list[i - 1].slot);
+  }
+
+  // Bounds near equal numbers of runs, where the fewest bytes are read across.
+  void divide(int segments) {
+    const Model& m = timeline_->model();
+    std::vector<std::int32_t> slots;
+    std::vector<std::int32_t> place(static_cast<std::size_t>(moment_) + 1, 0);
+    for (std::int32_t s = 0; s < moment_; ++s) {
+      place[static_cast<std::size_t>(s)] = static_cast<std::int32_t>(slots.size());
+      if (timeline_->task_at(s) >= 0) slots.push_back(s);
+    }
+    std::vector<Bytes> across(slots.size() + 1, 0);
+    for (BufferId b = 0; b < m.buffers; ++b) {
+      const auto& list = timeline_->events(b);
+      const std::size_t i = timeline_->event_from(b, moment_);
+      if (i < 2) continue;
+      across[static_cast<std::size_t>(place[static_cast<std::size_t>(list[0].slot)]) + 1] +=
+          m.size[static_cast<std::size_t>(b)];
+      across[static_cast<std::size_t>(place[static_cast<std::size_t>(list[i - 1].slot)]) + 1] -=
+          m.size[static_cast<std::size_t>(b)];
+    }
+    for (std::size_t k = 1; k < across.size(); ++k) across[k] += across[k - 1];
+    const auto n = static_cast<std::int64_t>(slots.size());
+    for (int k = 1; k < segments; ++k) {
+      const std::int64_t centre = n * k / segments, reach = n / segments / 3;
+      std::int64_t best = centre;
+      for (std::int64_t j = std::max<std::int64_t>(1, centre - reach); j <= centre + reach && j < n; ++j) {
+        if (across[static_cast<std::size_t>(j)] < across[static_cast<std::size_t>(best)]) best = j;
+      }
+      if (best > 0 && best < n) bounds_.push_back(slots[static_cast<std::size_t>(best)]);
+    }
   }
 
   // Read by the run at the moment: there in any case, and free to keep.
@@ -135,6 +186,7 @@ class Network {
   std::int32_t moment_;
   double unit_ = 1;
   MinCut cut_;
+  std::vector<std::int32_t> bounds_;  // first slots of the parts but the first
   std::vector<int> task_node_, buffer_node_;
   std::vector<TaskId> tasks_;
   std::vector<std::pair<int, BufferId>> storage_;  // the edge that is cut when the buffer is stored
@@ -156,7 +208,8 @@ Bytes bytes_of_run(const Timeline& line, std::int32_t moment) {
 namespace {
 
 // The tasks of `more` that are not in `fewer`, grouped so that no buffer connects two groups, in order of their first task.
-std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const CutStart& fewer, const CutStart& more) {
+std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const CutStart& fewer,
+                                                   const CutStart& more) {
   const Model& m = line.model();
   std::vector<char> in(static_cast<std::size_t>(m.tasks), 0);
   for (const TaskId t : more.again) in[static_cast<std::size_t>(t)] = 1;
@@ -165,7 +218,8 @@ std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const C
   for (TaskId t = 0; t < m.tasks; ++t) parent[static_cast<std::size_t>(t)] = t;
   const auto root = [&](TaskId t) {
     while (parent[static_cast<std::size_t>(t)] != t) {
-      t = parent[static_cast<std::size_t>(t)] = parent[static_cast<std::size_t>(parent[static_cast<std::size_t>(t)])];
+      t = parent[static_cast<std::size_t>(t)] =
+          parent[static_cast<std::size_t>(parent[static_cast<std::size_t>(t)])];
     }
     return t;
   };
@@ -197,13 +251,19 @@ CutStart mix(const Timeline& line, const CutStart& fewer, const CutStart& more, 
   const auto parts = independent_parts(line, fewer, more);
   if (parts.size() < 2 || fewer.stored <= more.stored) return more;
   // Each part saves about its share of seconds, as all have the same price.
-  const double per_second = static_cast<double>(fewer.stored - more.stored) / std::max(1e-300, more.seconds - fewer.seconds);
+  const double per_second =
+      static_cast<double>(fewer.stored - more.stored) / std::max(1e-300, more.seconds - fewer.seconds);
+  // Spread evenly: neighbours that are both made again need each other, and then all of them at once.
+  const double share = std::clamp(
+      static_cast<double>(fewer.stored - room) / static_cast<double>(fewer.stored - more.stored), 0.0, 1.0);
   CutStart cut = fewer;
-  double stored = static_cast<double>(fewer.stored);
+  double stored = static_cast<double>(fewer.stored), seen = 0, taken = 0;
   for (const auto& part : parts) {
-    if (stored <= static_cast<double>(room)) break;
     double seconds = 0;
     for (const TaskId t : part) seconds += line.model().seconds[static_cast<std::size_t>(t)];
+    seen += seconds;
+    if (taken >= share * seen || stored <= static_cast<double>(room)) continue;
+    taken += seconds;
     cut.seconds += seconds;
     stored -= seconds * per_second;
     cut.again.insert(cut.again.end(), part.begin(), part.end());
@@ -215,8 +275,9 @@ CutStart mix(const Timeline& line, const CutStart& fewer, const CutStart& more, 
 }
 
 // Eisner and Severance (1976): between two known prices the next to try is where their answers cost the same.
-std::vector<CutStart> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, const Limit& limit) {
-  Network start(line, moment);
+std::vector<CutStart> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, int segments,
+                              const Limit& limit) {
+  Network start(line, moment, segments);
   Network low_network = start;
   CutStart low = low_network.solve(0);  // stores what is free to store: everything
   if (low.stored <= room) return {low};
@@ -243,73 +304,80 @@ std::vector<CutStart> cuts_at(const Timeline& line, std::int32_t moment, Bytes r
   return {low, high};
 }
 
-bool apply_cut(Timeline& line, const CutStart& cut) {
+void apply_cut(Timeline& line, const CutStart& cut, int room) {
   const Model& m = line.model();
-  const std::size_t mark = line.mark();
+  const std::int32_t end = line.slots() - 1;
+  // Where a buffer is needed first after the moment, as slots of the timeline without the new runs; end + 1: nowhere.
+  std::vector<std::int32_t> need(static_cast<std::size_t>(m.buffers), -1);
+  const auto need_of = [&](BufferId b) -> std::int32_t& {
+    std::int32_t& n = need[static_cast<std::size_t>(b)];
+    if (n < 0) {
+      const auto& list = line.events(b);
+      const std::size_t i = line.event_from(b, cut.moment + 1);
+      n = i < list.size() && list[i].use ? list[i].slot : end + 1;
+    }
+    return n;
+  };
+  std::vector<std::pair<std::int32_t, TaskId>> placed;  // by slot, the last first
   for (auto it = cut.again.rbegin(); it != cut.again.rend(); ++it) {
-    const TaskId t = *it;
-    std::int32_t before = line.slots();
-    for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
-      const auto& list = line.events(w);
-      const std::size_t i = line.event_from(w, cut.moment + 1);
-      if (i < list.size() && list[i].use) before = std::min(before, list[i].slot);
-    }
-    if (before >= line.slots()) continue;
-    std::int32_t slot = -1;
-    if (before == line.slots() - 1) {
-      slot = before - 1;
-      while (slot > cut.moment && line.task_at(slot) >= 0) --slot;  // kept for the end: the last slots are free
-      if (slot <= line.previous_run(line.slots() - 1)) slot = -1;
-    } else {
-      slot = line.make_room_before(before, 1);
-    }
-    if (slot <= cut.moment) {
-      line.undo_to(mark);
-      return false;
-    }
-    const std::size_t before_insert = line.mark();
-    line.insert(t, slot);
-    if (!line.versions_in_order(t)) line.undo_to(before_insert);  // an update lies between: what it makes stays
+    const auto t = static_cast<std::size_t>(*it);
+    std::int32_t before = end + 1;
+    for (const BufferId w : m.writes[t]) before = std::min(before, need_of(w));
+    const auto updated = [&](TaskId u) {
+      return !line.runs_of(u).empty() && line.runs_of(u).front() < before;
+    };
+    if (before > end || std::any_of(m.before[t].begin(), m.before[t].end(), updated)) continue;
+    for (const BufferId r : m.reads[t]) need_of(r) = std::min(need_of(r), before);
+    placed.emplace_back(before, *it);
   }
-  return true;
+  std::reverse(placed.begin(), placed.end());
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<TaskId> runs;
+  runs.reserve(static_cast<std::size_t>(line.run_count()) + placed.size());
+  std::size_t next = 0;
+  for (std::int32_t s = 0; s <= end; ++s) {
+    if (line.task_at(s) < 0 && s < end) continue;
+    while (next < placed.size() && placed[next].first <= s) runs.push_back(placed[next++].second);
+    if (s < end) runs.push_back(line.task_at(s));
+  }
+  line.assign(runs, room);
 }
 
 bool repair_by_cuts(Timeline& line, Drops& drops, const CutRule& rule, Rng& rng, const Limit& limit) {
   const Model& m = line.model();
-  const std::size_t mark = line.mark();
   Bytes least = line.peak();
   int since = 0;
-  for (int k = 0; k < rule.most_cuts && line.peak() > drops.budget() && since < 6 && !limit.time_is_up(); ++k) {
+  for (int k = 0; k < rule.most_cuts && line.peak() > drops.budget() && since < 6 && !limit.time_is_up();
+       ++k) {
     const Bytes over = line.peak() - drops.budget();
     if (k > 0 && static_cast<double>(over) < rule.leave * static_cast<double>(drops.budget() - m.base)) break;
     const std::int32_t moment = line.profile().where_most();
-    const auto room =
-        static_cast<Bytes>(rule.margin * static_cast<double>(drops.budget() - m.base - bytes_of_run(line, moment)));
+    const auto room = static_cast<Bytes>(
+        rule.margin * static_cast<double>(drops.budget() - m.base - bytes_of_run(line, moment)));
     if (room <= 0) break;
-    auto cuts = cuts_at(line, moment, room, limit);
+    auto cuts = cuts_at(line, moment, room, k == 0 ? rule.segments : 0, limit);
     CutStart cut = cuts.back();
     if (k == 0 && cuts.size() == 2 && cuts[0].stored > cuts[1].stored) {
-      drops.set_price((cuts[1].seconds - cuts[0].seconds) / static_cast<double>(cuts[0].stored - cuts[1].stored));
+      drops.set_price((cuts[1].seconds - cuts[0].seconds) /
+                      static_cast<double>(cuts[0].stored - cuts[1].stored));
     }
     if (cuts.size() == 2 && rule.side == CutRule::Side::fewer) cut = cuts.front();
     if (cuts.size() == 2 && rule.side == CutRule::Side::mixed) cut = mix(line, cuts[0], cuts[1], room);
     const std::int32_t before = line.run_count();
-    if (!apply_cut(line, cut)) {
-      // The runs before the moment are spread with the others: found again by how many there are.
-      if (mark != 0) break;
-      std::int32_t index = 0;
-      for (std::int32_t s = 0; s < moment; ++s) index += line.task_at(s) >= 0;
-      line.respread(15);
-      for (std::int32_t s = 0; s < line.slots(); ++s) {
-        if (line.task_at(s) >= 0 && index-- == 0) cut.moment = s;
-      }
-      if (!apply_cut(line, cut)) break;
-    }
+    apply_cut(line, cut, kRoom);
     if (line.run_count() == before) break;
     since = line.peak() < least ? 0 : since + 1;
     least = std::min(least, line.peak());
   }
-  return drops.repair(std::numeric_limits<double>::infinity(), 0, rng, 1000 + 10 * m.tasks) == Drops::Outcome::fits;
+  if (static_cast<double>(line.peak()) > rule.give_up * static_cast<double>(drops.budget())) return false;
+  for (int k = 0; k < 3; ++k) {
+    const auto outcome =
+        drops.repair(rule.most_seconds, 0, rng, 100 + line.run_count(), Drops::Failing::leave);
+    if (outcome != Drops::Outcome::no_room) return outcome == Drops::Outcome::fits;
+    line.respread(15);
+  }
+  return false;
 }
 
 }  // namespace tidemark::plan

@@ -40,6 +40,16 @@ void TierSearch::collect(std::int32_t at, Bytes need, std::vector<Offer>& offers
     // Only a buffer made once, and not yet copied, or that a tier has from the start and nothing has updated.
     int makings = 0;
     for (std::size_t k = 0; k < list.size(); ++k) makings += !list[k].use;
+    const TaskId maker = line_->task_at(from);
+    if (maker >= m.tasks && m.kind[at_index(maker)] == Model::Kind::fetch) {
+      const TierId tier = m.copies[at_index(maker - m.tasks)].tier;
+      const TaskId here = line_->task_at(at);
+      const double behind = time_of(at) + (here >= 0 ? m.seconds[at_index(here)] : 0);
+      const double stall = std::max(0.0, behind + m.copy_seconds(b, tier, false) - time_of(to));
+      offers.push_back(
+          {b, tier, false, true, stall / static_cast<double>(std::min(m.size[at_index(b)], need))});
+      continue;
+    }
     const TierId start = m.problem->buffers[at_index(b)].start;
     bool has_copy = false;
     if (line_->copies_of(b) > 0) {
@@ -48,9 +58,12 @@ void TierSearch::collect(std::int32_t at, Bytes need, std::vector<Offer>& offers
       for (std::size_t k = 0; k < list.size(); ++k) {
         const TaskId t = list[k].slot < line_->slots() - 1 ? line_->task_at(list[k].slot) : -1;
         if (t < 0) continue;
-        if (t >= m.tasks) only_fetches &= m.kind[at_index(t)] == Model::Kind::fetch;
-        else only_fetches &= m.can_repeat[at_index(t)] || !std::count(m.problem->tasks[at_index(t)].writes.begin(),
-                                                                       m.problem->tasks[at_index(t)].writes.end(), b);
+        if (t >= m.tasks)
+          only_fetches &= m.kind[at_index(t)] == Model::Kind::fetch;
+        else
+          only_fetches &=
+              m.can_repeat[at_index(t)] || !std::count(m.problem->tasks[at_index(t)].writes.begin(),
+                                                       m.problem->tasks[at_index(t)].writes.end(), b);
       }
       if (!only_fetches) continue;
       has_copy = true;
@@ -62,17 +75,38 @@ void TierSearch::collect(std::int32_t at, Bytes need, std::vector<Offer>& offers
     for (TierId tier = 0; tier < static_cast<TierId>(m.problem->tiers.size()); ++tier) {
       if (has_copy && tier != start) continue;
       const double out = has_copy ? 0 : m.copy_seconds(b, tier, true), in = m.copy_seconds(b, tier, false);
-      const TaskId first = line_->task_at(from);
-      const double begin = time_of(from) + (first >= 0 ? m.seconds[at_index(first)] : 0);
+      const double begin = end_of(written_at(b, i));
       const TaskId here = line_->task_at(at);
       const double behind = time_of(at) + (here >= 0 ? m.seconds[at_index(here)] : 0);
-      const double stall = std::max(0.0, begin + out - time_of(at)) + std::max(0.0, behind + in - time_of(to));
-      const double score = (stall + 1e-3 * (out + in)) / static_cast<double>(std::min(m.size[at_index(b)], need));
-      offers.push_back({b, tier, has_copy, score});
+      const double stall =
+          std::max(0.0, begin + out - time_of(at)) + std::max(0.0, behind + in - time_of(to));
+      const double score =
+          (stall + 1e-3 * (out + in)) / static_cast<double>(std::min(m.size[at_index(b)], need));
+      offers.push_back({b, tier, has_copy, false, score});
     }
   }
-  std::stable_sort(offers.begin(), offers.end(), [](const Offer& x, const Offer& y) { return x.score < y.score; });
+  std::stable_sort(offers.begin(), offers.end(),
+                   [](const Offer& x, const Offer& y) { return x.score < y.score; });
   if (offers.size() > kTried) offers.resize(kTried);
+}
+
+// The last run before event `i` that gave the buffer the bytes it has there: copies may start behind it, while others read.
+std::int32_t TierSearch::written_at(BufferId b, std::size_t i) const {
+  const Model& m = line_->model();
+  const EventList& list = line_->events(b);
+  while (i-- > 0) {
+    if (!list[i].use || i == 0) return list[i].slot;
+    const TaskId t = line_->task_at(list[i].slot);
+    if (t < 0 || t >= m.tasks) continue;
+    const auto& writes = m.problem->tasks[at_index(t)].writes;
+    if (std::find(writes.begin(), writes.end(), b) != writes.end()) return list[i].slot;
+  }
+  return -1;
+}
+
+double TierSearch::end_of(std::int32_t slot) const {
+  const TaskId t = line_->task_at(slot);
+  return time_of(slot) + (t >= 0 ? line_->model().seconds[at_index(t)] : 0);
 }
 
 bool TierSearch::apply(const Offer& offer, std::int32_t at) {
@@ -81,6 +115,15 @@ bool TierSearch::apply(const Offer& offer, std::int32_t at) {
   const std::size_t i = line_->event_from(offer.buffer, at);
   const std::int32_t from = list[i - 1].slot, to = list[i].slot;
   const std::int32_t evict = m.evict_of(offer.buffer, offer.tier);
+  if (offer.postpone) {
+    const std::int32_t next = line_->next_run(at);
+    if (next > to) return false;
+    line_->remove(from);
+    const std::int32_t slot = line_->make_room_before(next, 1);
+    if (slot <= at || line_->task_at(at) < 0) return false;
+    line_->insert(evict + 2, slot);
+    return true;
+  }
   // From the right, so that making room leaves the places still to come where they are.
   const double in = m.copy_seconds(offer.buffer, offer.tier, false);
   std::int32_t fetch = to;
@@ -93,17 +136,17 @@ bool TierSearch::apply(const Offer& offer, std::int32_t at) {
   if (slot <= at || line_->task_at(at) < 0) return false;
   line_->insert(evict + 2, slot);
   if (offer.has_copy) return true;
-  const TaskId first = line_->task_at(from);
-  const double done = time_of(from) + (first >= 0 ? m.seconds[at_index(first)] : 0) + m.copy_seconds(offer.buffer, offer.tier, true);
+  const std::int32_t written = written_at(offer.buffer, i);
+  const TaskId last = line_->task_at(from), writer = line_->task_at(written);
+  const double done = end_of(written) + m.copy_seconds(offer.buffer, offer.tier, true);
   std::int32_t wait = line_->next_run(from);
   while (wait < at && time_of(wait) < done) wait = line_->next_run(wait);
   if (wait > at) wait = at;
-  slot = line_->make_room_before(wait, 2);
-  if (slot <= from || line_->task_at(from) != first) return false;
-  line_->insert(evict + 1, slot + 1);
-  const std::int32_t next = line_->next_run(from);
-  slot = next == slot + 1 ? slot : line_->make_room_before(next, 1);
-  if (slot <= from || line_->task_at(from) != first) return false;
+  slot = line_->make_room_before(wait, 1);
+  if (slot <= from || line_->task_at(from) != last) return false;
+  line_->insert(evict + 1, slot);
+  slot = line_->make_room_before(line_->next_run(written), 1);
+  if (slot <= written || line_->task_at(written) != writer) return false;
   line_->insert(evict, slot);
   return true;
 }
@@ -219,7 +262,9 @@ void TierSearch::prune(const Limit& limit) {
   const Model& m = line_->model();
   double now = seconds();
   for (std::int32_t c = m.tasks; c < m.all && !limit.time_is_up(); c += 3) {
-    if (line_->runs_of(c).size() != 1 || line_->runs_of(c + 1).size() != 1 || line_->runs_of(c + 2).size() != 1) continue;
+    if (line_->runs_of(c).size() != 1 || line_->runs_of(c + 1).size() != 1 ||
+        line_->runs_of(c + 2).size() != 1)
+      continue;
     const auto [b, tier] = m.copies[at_index(c - m.tasks)];
     if (m.problem->buffers[at_index(b)].end == tier) continue;
     const std::int32_t fetch = line_->runs_of(c + 2).front();
@@ -227,8 +272,10 @@ void TierSearch::prune(const Limit& limit) {
     const std::size_t mark = line_->mark();
     for (std::int32_t k = 0; k < 3; ++k) line_->remove(line_->runs_of(c + k).front());
     const double then = line_->peak() <= drops_->budget() ? seconds() : kInfinity;
-    if (then <= now) now = then;
-    else line_->undo_to(mark);
+    if (then <= now)
+      now = then;
+    else
+      line_->undo_to(mark);
   }
 }
 

@@ -27,12 +27,15 @@ class TierSearch {
   struct Offer {
     BufferId buffer;
     TierId tier;
-    bool has_copy;       // in the tier already, of this version
+    bool has_copy;  // in the tier already, of this version
+    bool postpone;  // fetched before the moment for a use behind it: behind it instead
     double score;
   };
   void collect(std::int32_t at, Bytes need, std::vector<Offer>& offers);
   bool apply(const Offer& offer, std::int32_t at);
   bool try_drop(std::int32_t at, Bytes need, double most_ratio, Rng& rng);
+  std::int32_t written_at(BufferId b, std::size_t i) const;
+  double end_of(std::int32_t slot) const;
   void read_clock();
   double time_of(std::int32_t slot) const { return time_[static_cast<std::size_t>(slot)]; }
 

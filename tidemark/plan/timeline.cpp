@@ -127,7 +127,9 @@ void Timeline::do_insert(TaskId task, std::int32_t slot) {
   for (const BufferId b : model_->writes[t]) add_event(b, slot, false);
   if (model_->workspace[t] > 0) profile_.add(slot, slot, model_->workspace[t]);
   if (model_->has_in_place()) refresh_credit(slot);
-  if (task >= model_->tasks) ++copies_of_[static_cast<std::size_t>(model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
+  if (task >= model_->tasks)
+    ++copies_of_[static_cast<std::size_t>(
+        model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ += model_->seconds[t];
   ++run_count_;
 }
@@ -143,7 +145,9 @@ void Timeline::do_remove(std::int32_t slot) {
   for (const BufferId b : model_->reads[t]) remove_event(b, slot);
   for (const BufferId b : model_->writes[t]) remove_event(b, slot);
   if (model_->workspace[t] > 0) profile_.add(slot, slot, -model_->workspace[t]);
-  if (task >= model_->tasks) --copies_of_[static_cast<std::size_t>(model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
+  if (task >= model_->tasks)
+    --copies_of_[static_cast<std::size_t>(
+        model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ -= model_->seconds[t];
   --run_count_;
 }
@@ -162,8 +166,10 @@ void Timeline::undo_to(std::size_t mark) {
   while (log_.size() > mark) {
     const Change change = log_.back();
     log_.pop_back();
-    if (change.inserted) do_remove(change.slot);
-    else do_insert(change.task, change.slot);
+    if (change.inserted)
+      do_remove(change.slot);
+    else
+      do_insert(change.task, change.slot);
   }
 }
 
@@ -223,8 +229,10 @@ std::int32_t Timeline::make_room_before(std::int32_t slot, int count) {
   int empty = 0, moved = 0;
   while (empty < count) {
     if (--left < 0 || moved > kMostMoved) return -1;
-    if (task_at(left) < 0) ++empty;
-    else ++moved;
+    if (task_at(left) < 0)
+      ++empty;
+    else
+      ++moved;
   }
   // [left, slot) holds `count` empty slots; its runs go to the front of it, the first of them first.
   std::int32_t to = left;

@@ -27,7 +27,9 @@ class Timeline {
   const EventList& events(BufferId b) const { return events_[static_cast<std::size_t>(b)]; }
   const std::vector<std::int32_t>& runs_of(TaskId t) const { return runs_of_[static_cast<std::size_t>(t)]; }
   // Ends of copies of `b` in the sequence: what has any is left to them and not made again.
-  std::int32_t copies_of(BufferId b) const { return copies_of_.empty() ? 0 : copies_of_[static_cast<std::size_t>(b)]; }
+  std::int32_t copies_of(BufferId b) const {
+    return copies_of_.empty() ? 0 : copies_of_[static_cast<std::size_t>(b)];
+  }
   const Profile& profile() const { return profile_; }
   double seconds() const { return seconds_; }
   Bytes peak() const { return model_->base + profile_.most(); }

@@ -251,7 +251,8 @@ void TileProgram::allocate() {
   const auto wide = [&](std::size_t v) { return size_of(values_[v].dtype) == 8 ? 1 : 0; };
   const auto take = [&](std::size_t v) {
     auto& p = pool[wide(v)];
-    if (!p.empty()) {
+    // What is computed once for all tiles keeps a register that no tile writes to.
+    if (!p.empty() && !values_[v].invariant) {
       values_[v].slot = p.back();
       p.pop_back();
     } else {
@@ -280,7 +281,7 @@ void TileProgram::allocate() {
     // The result may take a dying register of the same width at once; others are free for the next step.
     const auto release = [&](std::size_t u) { pool[wide(u)].push_back(values_[u].slot); };
     if (values_[out].direct_output < 0) {
-      for (auto it = dying.begin(); it != dying.end(); ++it) {
+      for (auto it = dying.begin(); it != dying.end() && !values_[out].invariant; ++it) {
         if (size_of(values_[*it].dtype) == size_of(values_[out].dtype)) {
           values_[out].slot = values_[*it].slot;
           dying.erase(it);

@@ -2,6 +2,7 @@
 #include "tidemark/kernels/ref/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -62,18 +63,21 @@ std::unique_ptr<Kernel> backward(const KernelSpec& spec) {
              sk = attention_strides(spec.in[2]), sv = attention_strides(spec.in[3]);
   const auto dq = attention_strides(spec.out[0]), dk = attention_strides(spec.out[1]),
              dv = attention_strides(spec.out[2]);
+  const std::array<DType, 2> rows{spec.in[4].type.dtype, spec.in[5].type.dtype};
   return make_kernel(2 * a.size * 8, [=](const Operands& o) {
-    using L = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const T *c = o.input<T>(0), *q = o.input<T>(1), *k = o.input<T>(2), *v = o.input<T>(3);
-    const L *lse = o.input<L>(4), *delta = o.input<L>(5);
+    const auto row_at = [&](std::size_t i, I at) {
+      return dispatch(rows[i - 4],
+                      [&]<typename L>() { return static_cast<double>(load(o.input<L>(i)[at])); });
+    };
     auto *const row = static_cast<double*>(o.workspace), *const other = row + a.size;
     // {probability, gradient of the score} of query t of head h and key j.
     const auto pair = [&](I b, I h, I t, I j) {
       const I g = a.group_of(h), at = (b * a.queries + t) * a.heads + h;
-      const double p = std::exp(a.scale * dot(q + sq.at(b, t, h), k + sk.at(b, j, g), a.size) -
-                                static_cast<double>(lse[at]));
+      const double p =
+          std::exp(a.scale * dot(q + sq.at(b, t, h), k + sk.at(b, j, g), a.size) - row_at(4, at));
       const double dp = dot(c + sc.at(b, t, h), v + sv.at(b, j, g), a.size);
-      return std::pair(p, p * (dp - static_cast<double>(delta[at])));
+      return std::pair(p, p * (dp - row_at(5, at)));
     };
     const auto add = [&](double* to, double factor, const T* from) {
       for (I d = 0; d < a.size; ++d) to[d] += factor * static_cast<double>(load(from[d]));

@@ -1,0 +1,201 @@
+// Proofs verify as they are made, and no longer when they are tampered with or are not proofs at all.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/proof.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "random_problem.h"
+#include "tidemark/plan/bound.h"
+#include "tidemark/plan/stages.h"
+
+namespace tidemark::plan {
+namespace {
+
+// Forward a chain of n tasks, backward its mirror image: the i-th backward task reads what the i-th forward
+// one wrote.
+Problem mirror(int n) {
+  Problem p;
+  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
+  for (int i = 0; i < n; ++i) p.buffers.push_back({.name = "a" + std::to_string(i), .bytes = 100});
+  for (int i = 0; i < n; ++i) p.buffers.push_back({.name = "g" + std::to_string(i), .bytes = 40});
+  for (int i = 0; i < n; ++i)
+    p.tasks.push_back(
+        {.name = "f" + std::to_string(i), .reads = {i}, .writes = {i + 1}, .seconds = 1.0 + i % 3});
+  for (int i = 0; i < n; ++i) {
+    Task t{.name = "b" + std::to_string(i), .reads = {n - i}, .writes = {n + 1 + i}, .seconds = 2};
+    if (i > 0) t.reads.push_back(n + i);
+    p.tasks.push_back(t);
+  }
+  p.outputs = {2 * n};
+  return p;
+}
+
+Plan claim(const BoundResult& r, Bytes budget) {
+  Plan plan;
+  plan.budget = budget;
+  plan.seconds_bound = r.seconds;
+  plan.peak_bound = r.peak.bytes;
+  plan.proof = r.proof;
+  return plan;
+}
+
+TEST(Proof, a_claim_beyond_the_proof_is_refused) {
+  const Problem p = mirror(10);
+  const BoundResult r = bound(p, {.budget = 610, .time_limit = 1e9, .effort = 2000});
+  ASSERT_GT(r.seconds, r.floor_seconds);
+  Plan plan = claim(r, 610);
+  EXPECT_EQ(verify_proof(p, plan), "");
+  plan.seconds_bound = r.seconds * (1 + 1e-6);
+  EXPECT_NE(verify_proof(p, plan), "");
+  plan = claim(r, 610);
+  plan.budget = 650;  // more room, less to prove
+  EXPECT_NE(verify_proof(p, plan), "");
+  plan = claim(r, 610);
+  plan.peak_bound = r.peak.bytes + 1;
+  EXPECT_NE(verify_proof(p, plan), "");
+  plan = claim(r, 610);
+  plan.proof.json.clear();
+  EXPECT_NE(verify_proof(p, plan), "");
+  plan = claim(r, 610);
+  plan.bound_order_given = true;
+  EXPECT_NE(verify_proof(p, plan), "");
+  Problem other = p;
+  for (Task& t : other.tasks) t.seconds *= 0.9;
+  EXPECT_NE(verify_proof(other, claim(r, 610)), "");
+  EXPECT_EQ(verify_proof(p, Plan{}), "") << "nothing claimed, nothing to prove";
+}
+
+// Every number of a proof, changed in turn: what still verifies must not prove more than before.
+TEST(Proof, no_changed_number_proves_more) {
+  const Problem p = mirror(7);
+  const BoundResult r = bound(p, {.budget = 450, .time_limit = 1e9, .effort = 2000});
+  ASSERT_GT(r.seconds, r.floor_seconds);
+  const std::string& json = r.proof.json;
+  int refused = 0, tried = 0;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(json[i])) == 0) continue;
+    for (const char digit : {'0', '1', '5', '9'}) {
+      if (digit == json[i]) continue;
+      Plan plan = claim(r, 450);
+      plan.proof.json[i] = digit;
+      ++tried;
+      // A bound that is a little higher than the true one would be a proof of something false.
+      plan.seconds_bound = r.seconds * (1 + 1e-8);
+      EXPECT_NE(verify_proof(p, plan), "")
+          << "at " << i << ": " << plan.proof.json.substr(i > 30 ? i - 30 : 0, 60);
+      plan.seconds_bound = r.seconds;
+      refused += verify_proof(p, plan).empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(tried, 200);
+  EXPECT_GT(3 * refused, tried);
+}
+
+TEST(Proof, a_missing_leaf_is_noticed) {
+  Problem p = mirror(9);
+  p.buffers[3].bytes = 230;
+  p.buffers[5].bytes = 170;
+  const Bytes budget = 560;
+  const BoundResult r = bound(p, {.budget = budget, .time_limit = 1e9, .effort = 2000, .stages = false});
+  ASSERT_GT(r.leaves, 2);
+  const std::string& json = r.proof.json;
+  ASSERT_EQ(verify_proof(p, claim(r, budget)), "");
+  std::vector<std::size_t> lines;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '\n') lines.push_back(i);
+  }
+  ASSERT_EQ(static_cast<int>(lines.size()), r.leaves);
+  for (std::size_t l = 0; l + 1 < lines.size(); ++l) {
+    Plan plan = claim(r, budget);
+    plan.proof.json.erase(lines[l], lines[l + 1] - lines[l]);
+    EXPECT_NE(verify_proof(p, plan), "") << "without leaf " << l;
+  }
+}
+
+TEST(Proof, hostile_text_is_refused_without_a_crash) {
+  const Problem p = mirror(4);
+  Plan plan;
+  plan.budget = 300;
+  plan.seconds_bound = 100;
+  for (
+      const char* text :
+      {"",
+       "{",
+       "[]",
+       "null",
+       "{\"seconds\": 3}",
+       "{\"seconds\": {\"leaves\": []}}",
+       "{\"x\": {}}",
+       "{\"seconds\": {\"moments\": [-1], \"leaves\": [{}]}}",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [1e300]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [-1]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": []}]}})",
+       R"({"seconds": {"unit_exponent": 1000000000000, "moments": [], "leaves": [{"prices": []}]}})",
+       R"({"seconds": {"unit_exponent": -1000, "moments": [], "leaves": [{"prices": []}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5, 5], "leaves": [{"prices": [0, 0]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [7, 5], "leaves": [{"prices": [0, 0]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "need": [[1, 1, 6, 1, 9223372036854775807]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "need": [[1, 1, 6, 1, -5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "need": [[2, 9, 6, 1, 5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "need": [[1, 1, 99, 1, 5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "keep": [[1, 1, 2, 1, 5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "keep": [[1, 1, 1, 1, 5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "sum": [[1, 0, 1, 5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "floors": [[99, 5]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"impossible": true}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [], "leaves": [{"impossible": true}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "decisions": [[1, 1, 0]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "decisions": [[1, 1, 7]]}]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [5], "leaves": [{"prices": [0], "need": [[1, 1, 6]]}]}})",
+       R"({"peak": {"moments": [5]}})",
+       R"({"seconds": {"unit_exponent": -50, "moments": [], "leaves": [{"prices": []}], "wow": 1}})"}) {
+    plan.proof.json = text;
+    EXPECT_NE(verify_proof(p, plan), "") << text;
+  }
+}
+
+// Several moments: the chain's memory for recomputation itself is what a single moment does not see.
+TEST(Proof, several_moments_prove_more_than_one_where_recomputation_needs_memory) {
+  if (!stages_available()) GTEST_SKIP() << "built without HiGHS: bounds use one moment only";
+  int more = 0;
+  for (int n = 6; n < 14; ++n) {
+    Problem p = mirror(n);
+    for (int i = 0; i < n; ++i) p.buffers[static_cast<std::size_t>(n + 1 + i)].bytes = 30 + 40 * (i % 4);
+    for (const Bytes budget : {360, 420, 500}) {
+      const BoundResult one =
+          bound(p, {.budget = budget, .time_limit = 1e9, .effort = 3000, .branch = false, .stages = false});
+      const BoundResult many =
+          bound(p, {.budget = budget, .time_limit = 1e9, .effort = 3000, .branch = false});
+      EXPECT_GE(many.seconds, one.seconds * (1 - 1e-12));
+      more += many.moments.size() > 1 ? 1 : 0;
+      EXPECT_EQ(verify_proof(p, claim(many, budget)), "") << n << " at " << budget << "\n" << many.proof.json;
+    }
+  }
+  EXPECT_GT(more, 0);
+}
+
+TEST(Proof, verifies_on_the_traced_problems) {
+  const std::filesystem::path folder = std::filesystem::path(TIDEMARK_SOURCE_DIR) / "../shared/problems/h200";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  for (const char* name : {"unet", "vgg16", "mobilenet_v2"}) {
+    std::ifstream in(folder / (std::string(name) + ".json"));
+    std::stringstream text;
+    text << in.rdbuf();
+    const Problem p = read_problem(text.str());
+    for (const double f : {0.8, 0.5, 0.3}) {
+      const Bytes resident = resident_bytes(p);
+      const Bytes budget =
+          resident + static_cast<Bytes>(f * static_cast<double>(store_all_peak(p) - resident));
+      const BoundResult r = bound(p, {.budget = budget, .time_limit = 1e9, .effort = 1500});
+      EXPECT_EQ(verify_proof(p, claim(r, budget)), "") << name << " at " << f;
+      EXPECT_TRUE(r.infeasible ? r.peak.bytes > budget : r.seconds > r.floor_seconds) << name << " at " << f;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::plan

@@ -1,0 +1,310 @@
+// solve on problems small enough to know the answer, its options one by one, and what it owes its caller.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/solve.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <queue>
+
+#include "random_problem.h"
+#include "tidemark/base/text.h"
+#include "tidemark/plan/smallest.h"
+
+namespace tidemark::plan {
+namespace {
+
+Options rounds(Bytes budget, std::int64_t effort) {
+  Options o;
+  o.budget = budget;
+  o.effort = effort;
+  o.time_limit = 1e9;
+  o.offsets = false;
+  return o;
+}
+
+bool has_plan(const Plan& plan) {
+  return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
+}
+
+RandomProblem plain(int tasks) {
+  RandomProblem shape;
+  shape.tasks = tasks;
+  shape.align = shape.once = shape.in_place = shape.versions = shape.makers = shape.tiers = false;
+  return shape;
+}
+
+// Least seconds over all plans of runs and drops, by Dijkstra over (what is live, what has run). -1: none.
+double exhaustive(const Problem& p, Bytes budget) {
+  using State = std::pair<std::uint32_t, std::uint32_t>;
+  std::map<State, double> best;
+  std::priority_queue<std::pair<double, State>, std::vector<std::pair<double, State>>, std::greater<>> open;
+  std::uint32_t always = 0, wanted = 0;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) always |= p.buffers[b].resident ? 1U << b : 0;
+  for (const BufferId b : p.outputs) wanted |= 1U << b;
+  const auto bytes = [&](std::uint32_t live) {
+    Bytes sum = 0;
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)
+      sum += (live >> b & 1) != 0 ? p.size(static_cast<BufferId>(b)) : 0;
+    return sum;
+  };
+  const auto reach = [&](double seconds, const State& state) {
+    const auto [it, fresh] = best.try_emplace(state, seconds);
+    if (!fresh && it->second <= seconds) return;
+    it->second = seconds;
+    open.emplace(seconds, state);
+  };
+  reach(0, {always, 0});
+  const auto all = static_cast<std::uint32_t>((1ULL << p.tasks.size()) - 1);
+  while (!open.empty()) {
+    const auto [seconds, state] = open.top();
+    open.pop();
+    if (best[state] < seconds) continue;
+    if (state.second == all && (state.first & wanted) == wanted) return seconds;
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+      if ((state.first >> b & 1) != 0 && !p.buffers[b].resident)
+        reach(seconds, {state.first & ~(1U << b), state.second});
+    }
+    for (std::size_t t = 0; t < p.tasks.size(); ++t) {
+      std::uint32_t reads = 0, writes = 0;
+      for (const BufferId b : p.tasks[t].reads) reads |= 1U << b;
+      for (const BufferId b : p.tasks[t].writes) writes |= 1U << b;
+      if ((state.first & reads) != reads) continue;
+      const std::uint32_t live = state.first | writes;
+      if (bytes(live) + p.tasks[t].workspace > budget) continue;
+      reach(seconds + p.tasks[t].seconds, {live, state.second | 1U << t});
+    }
+  }
+  return -1;
+}
+
+TEST(Solve, AgreesWithExhaustiveSearchOnSmallProblems) {
+  int possible = 0, reached = 0, best = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const Problem p = random_problem(seed, plain(7));
+    if (p.buffers.size() > 12) continue;
+    const Bytes resident = resident_bytes(p), most = store_all_live_peak(p);
+    for (const double f : {0.55, 0.75, 0.9}) {
+      const Bytes budget = resident + static_cast<Bytes>(f * static_cast<double>(most - resident));
+      const double optimum = exhaustive(p, budget);
+      const Plan plan = solve(p, rounds(budget, 200));
+      if (optimum < 0) {
+        EXPECT_FALSE(has_plan(plan)) << seed << ' ' << f;
+        continue;
+      }
+      ++possible;
+      if (!has_plan(plan)) continue;
+      ++reached;
+      EXPECT_GE(plan.seconds, optimum - 1e-9) << seed << ' ' << f;
+      if (plan.seconds_bound) EXPECT_LE(*plan.seconds_bound, optimum + 1e-9) << seed << ' ' << f;
+      best += plan.seconds <= optimum + 1e-9;
+    }
+  }
+  EXPECT_GT(possible, 50);
+  EXPECT_GE(reached, possible * 95 / 100) << reached << " of " << possible;
+  EXPECT_GE(best, reached * 95 / 100) << best << " of " << reached;
+}
+
+TEST(Solve, EveryKindOfProblemChecks) {
+  for (std::uint64_t seed = 0; seed < 250; ++seed) {
+    const Problem p = random_problem_of_any_kind(seed, seed % 5 == 0 ? 40 : 12);
+    Rng rng(seed);
+    const Bytes resident = resident_bytes(p), most = store_all_live_peak(p);
+    Options o = rounds(
+        resident + static_cast<Bytes>((0.3 + 0.8 * rng.uniform()) * static_cast<double>(most - resident)),
+        10);
+    o.offsets = seed % 2 == 0;
+    o.seed = seed;
+    const Plan plan = solve(p, o);
+    EXPECT_EQ(check(p, plan), "") << seed;
+    if (has_plan(plan))
+      EXPECT_LE(plan.peak, o.budget) << seed;
+    else
+      EXPECT_TRUE(plan.smallest_peak || plan.peak_bound) << seed;
+  }
+}
+
+TEST(Solve, IsDeterministicForSeedAndEffort) {
+  const Problem p = random_problem(5, plain(60));
+  const Bytes budget = budget_at(p, 0.7);
+  for (const std::uint64_t seed : {0, 1}) {
+    Options o = rounds(budget, 300);
+    o.seed = seed;
+    const Plan first = solve(p, o), second = solve(p, o);
+    ASSERT_EQ(first.steps.size(), second.steps.size());
+    for (std::size_t i = 0; i < first.steps.size(); ++i) {
+      ASSERT_EQ(first.steps[i].kind, second.steps[i].kind);
+      ASSERT_EQ(first.steps[i].id, second.steps[i].id);
+    }
+  }
+}
+
+// For each switch: what the plan must not do when it is off.
+TEST(Solve, TechniquesThatAreOffAreNotUsed) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Problem p = random_problem_of_any_kind(seed + 1000, 14);
+    const Options base = rounds(budget_at(p, 0.8), 10);
+    const auto runs = [](const Plan& plan) {
+      std::vector<TaskId> out;
+      for (const Step& s : plan.steps) {
+        if (s.kind == Step::Kind::run) out.push_back(s.id);
+      }
+      return out;
+    };
+    Options o = base;
+    o.recompute = false;
+    std::vector<TaskId> list = runs(solve(p, o));
+    std::sort(list.begin(), list.end());
+    EXPECT_EQ(std::adjacent_find(list.begin(), list.end()), list.end()) << seed;
+
+    o = base;
+    o.reorder = false;
+    TaskId last = -1;
+    std::vector<char> seen(p.tasks.size(), 0);
+    for (const TaskId t : runs(solve(p, o))) {
+      if (seen[static_cast<std::size_t>(t)] || p.tasks[static_cast<std::size_t>(t)].optional) continue;
+      seen[static_cast<std::size_t>(t)] = 1;
+      EXPECT_GT(t, last) << seed;
+      last = t;
+    }
+
+    o = base;
+    o.makers = false;
+    for (const TaskId t : runs(solve(p, o)))
+      EXPECT_FALSE(p.tasks[static_cast<std::size_t>(t)].optional) << seed;
+
+    o = base;
+    o.in_place = false;
+    for (const Step& s : solve(p, o).steps) EXPECT_TRUE(s.in_place.empty()) << seed;
+
+    o = base;
+    o.tiers = false;
+    for (const Step& s : solve(p, o).steps) {
+      if (s.kind != Step::Kind::evict && s.kind != Step::Kind::fetch) continue;
+      const Buffer& b = p.buffers[static_cast<std::size_t>(s.id)];
+      EXPECT_TRUE(b.start >= 0 || b.end >= 0) << seed;
+    }
+  }
+}
+
+TEST(Solve, IsNeverWorseThanItsWarmStart) {
+  const Problem p = random_problem(9, plain(50));
+  const Bytes budget = budget_at(p, 0.75);
+  const Plan good = solve(p, rounds(budget, 2000));
+  ASSERT_TRUE(has_plan(good));
+  Options o = rounds(budget, 0);
+  o.warm_start = &good;
+  EXPECT_LE(solve(p, o).seconds, good.seconds * (1 + 1e-12));
+}
+
+TEST(Solve, StopsWhenProgressSaysSo) {
+  const Problem p = random_problem(5, plain(60));
+  Options o = rounds(budget_at(p, 0.7), -1);
+  int calls = 0;
+  o.progress = [&](const Progress&) { return ++calls < 3; };
+  solve(p, o);  // without a limit on time or rounds, only the callback ends it
+  EXPECT_GE(calls, 1);
+}
+
+TEST(Solve, WithoutABudgetRunsEverythingOnce) {
+  const Problem p = random_problem(3, plain(20));
+  const Plan plan = solve(p, rounds(-1, 0));
+  EXPECT_EQ(plan.status, Plan::Status::optimal);
+  EXPECT_NEAR(plan.seconds, floor_seconds(p), 1e-9);
+}
+
+Problem chain_with_host() {
+  return read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "tiers",
+    "buffers": [{"name": "x", "bytes": 100, "resident": true}, {"name": "a", "bytes": 1000}, {"name": "b", "bytes": 500},
+                {"name": "c", "bytes": 500}, {"name": "d", "bytes": 500}, {"name": "e", "bytes": 100}],
+    "tasks": [{"name": "a", "reads": [0], "writes": [1], "seconds": 5}, {"name": "b", "reads": [1], "writes": [2], "seconds": 4},
+              {"name": "c", "reads": [2], "writes": [3], "seconds": 4}, {"name": "d", "reads": [3], "writes": [4], "seconds": 4},
+              {"name": "e", "reads": [1, 4], "writes": [5], "seconds": 1}],
+    "outputs": [5],
+    "tiers": {"host": {"write_bytes_per_second": 500, "read_bytes_per_second": 500, "bytes": 5000}}})");
+}
+
+TEST(Solve, CopiesBesideTheComputation) {
+  const Problem p = chain_with_host();
+  Options o = rounds(1700, 50);
+  const Plan plan = solve(p, o);
+  ASSERT_TRUE(has_plan(plan));
+  // Out while b runs; in only when c and d are done with their memory: 18 of runs, 2 of waiting. A second run of a: 23.
+  EXPECT_NEAR(plan.seconds, 20.0, 1e-9);
+  o.tiers = false;
+  const Plan without = solve(p, o);
+  ASSERT_TRUE(has_plan(without));
+  EXPECT_NEAR(without.seconds, 23.0, 1e-9);
+}
+
+TEST(Solve, TakesTheFasterWayThatFits) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "instead_of",
+    "buffers": [{"name": "x", "bytes": 10, "resident": true}, {"name": "y", "bytes": 20}, {"name": "z", "bytes": 20}],
+    "tasks": [{"name": "conv", "reads": [0], "writes": [1], "seconds": 2},
+              {"name": "fast", "reads": [0], "writes": [1], "seconds": 1, "optional": true, "instead_of": 0, "workspace": 100},
+              {"name": "out", "reads": [1], "writes": [2], "seconds": 1}], "outputs": [2]})");
+  EXPECT_NEAR(solve(p, rounds(200, 10)).seconds, 2.0, 1e-9);
+  EXPECT_NEAR(solve(p, rounds(60, 10)).seconds, 3.0, 1e-9);
+}
+
+TEST(Solve, MakesAgainByTheInverse) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "makers",
+    "buffers": [{"name": "x", "bytes": 80, "resident": true}, {"name": "f", "bytes": 80}, {"name": "y", "bytes": 80},
+                {"name": "z", "bytes": 160}, {"name": "gz", "bytes": 80}, {"name": "g", "bytes": 80}],
+    "tasks": [{"name": "f", "reads": [0], "writes": [1], "seconds": 5}, {"name": "y", "reads": [0, 1], "writes": [2], "seconds": 1},
+              {"name": "z", "reads": [2], "writes": [3], "seconds": 1}, {"name": "gz", "reads": [3], "writes": [4], "seconds": 1},
+              {"name": "g", "reads": [1, 2, 4], "writes": [5], "seconds": 2},
+              {"name": "invert", "reads": [2, 0], "writes": [1], "seconds": 0.5, "optional": true}],
+    "outputs": [5]})");
+  EXPECT_NEAR(solve(p, rounds(400, 20)).seconds, 10.5, 1e-9);
+}
+
+TEST(SmallestPeak, IsReachedAndNoBoundIsAboveIt) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Problem p = random_problem(seed, plain(12));
+    Options o = rounds(-1, 20);
+    const SmallestPeak least = smallest_peak(p, o);
+    EXPECT_LE(least.bound, least.budget) << seed;
+    EXPECT_LE(least.budget, store_all_live_peak(p)) << seed;
+    EXPECT_EQ(check(p, least.plan), "") << seed;
+    EXPECT_EQ(least.plan.peak, least.budget) << seed;
+    EXPECT_FALSE(least.why.empty()) << seed;
+  }
+}
+
+TEST(Solve, RealModelsStayNearWhatIsKnown) {
+  const std::string folder = TIDEMARK_SOURCE_DIR "/../shared/problems/h200/";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder << ": real models are not planned";
+  struct Row {
+    const char* name;
+    double fraction, percent;
+  };
+  for (const Row& row : {Row{"resnet50", 0.5, 10.5}, Row{"gpt2_small", 0.5, 10.6}, Row{"unet", 0.6, 8.5},
+                         Row{"vgg16", 0.8, 1.26}}) {
+    const Problem p = read_problem(read_file(folder + row.name + ".json"));
+    Options o = rounds(budget_at(p, row.fraction), 100);
+    o.bounds = false;
+    const Plan plan = solve(p, o);
+    ASSERT_TRUE(has_plan(plan)) << row.name;
+    EXPECT_LE(100 * (plan.seconds / floor_seconds(p) - 1), row.percent) << row.name;
+  }
+}
+
+TEST(SlowSolve, AHundredThousandProblemsCheck_Slow) {
+  for (std::uint64_t seed = 0; seed < 100000; ++seed) {
+    const Problem p = random_problem_of_any_kind(seed, seed % 50 == 0 ? 60 : 12);
+    Rng rng(seed);
+    const Bytes resident = resident_bytes(p), most = store_all_live_peak(p);
+    Options o = rounds(
+        resident + static_cast<Bytes>((0.3 + 0.8 * rng.uniform()) * static_cast<double>(most - resident)), 5);
+    o.offsets = seed % 2 == 0;
+    o.seed = seed;
+    const Plan plan = solve(p, o);
+    ASSERT_EQ(check(p, plan), "") << seed;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::plan

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/frontier.h"
+
+#include <algorithm>
+
+#include "tidemark/base/error.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
+
+namespace tidemark::plan {
+namespace {
+
+class Curve {
+ public:
+  Curve(const Problem& problem, const FrontierOptions& options) : problem_(problem), options_(options) {}
+
+  std::vector<FrontierPoint> run() {
+    const Bytes most = keep_everything();
+    const Bytes least = find_least(most);
+    const int between = std::max(options_.points, 2) - 1;
+    // From the top: the neighbour above is the nearest plan that needs only a little more room.
+    const Bytes step = (most - least) / between;
+    for (int i = between - 1; i > 0 && step > 0 && !stopped_; --i) add(least + step * i);
+    std::sort(points_.begin(), points_.end(),
+              [](const auto& a, const auto& b) { return a.budget < b.budget; });
+    make_monotone();
+    return std::move(points_);
+  }
+
+ private:
+  Bytes keep_everything() {
+    Options options = options_.solve;
+    options.budget = -1;
+    FrontierPoint point;
+    point.plan = run_planner(*find_planner("store_all"), problem_, options);
+    point.budget = point.plan.budget = point.plan.peak;
+    point.seconds_bound = floor_seconds(problem_);
+    points_.push_back(std::move(point));
+    return points_.back().budget;
+  }
+
+  void watch(Options& options) {
+    if (!options_.solve.progress) return;
+    options.progress = [this](const Progress& p) {
+      stopped_ = stopped_ || !options_.solve.progress(p);
+      return !stopped_;
+    };
+  }
+
+  void add(Bytes budget) {
+    Options options = options_.solve;
+    options.budget = budget;
+    options.warm_start = &points_.back().plan;
+    watch(options);
+    Plan plan = run_planner(*find_planner("solve"), problem_, options);
+    if (plan.steps.empty()) return;
+    const double bound = plan.seconds_bound.value_or(floor_seconds(problem_));
+    points_.push_back({.budget = budget, .seconds_bound = bound, .plan = std::move(plan)});
+  }
+
+  Bytes find_least(Bytes most) {
+    Options options = options_.solve;
+    options.warm_start = &points_.back().plan;
+    watch(options);
+    SmallestPeak least = smallest_peak(problem_, options);
+    if (least.budget >= most || least.plan.steps.empty()) return most;
+    least.plan.budget = least.budget;
+    const double bound = least.plan.seconds_bound.value_or(floor_seconds(problem_));
+    points_.insert(points_.begin(),
+                   {.budget = least.budget, .seconds_bound = bound, .plan = std::move(least.plan)});
+    return points_.front().budget;
+  }
+
+  // A plan for a smaller budget serves a larger one, and a bound for a larger budget holds for a smaller one.
+  void make_monotone() {
+    for (std::size_t i = 1; i < points_.size(); ++i) {
+      FrontierPoint& here = points_[i];
+      const Plan& before = points_[i - 1].plan;
+      if (before.seconds >= here.plan.seconds) continue;
+      here.plan.steps = before.steps;
+      here.plan.placements = before.placements;
+      here.plan.has_arena = before.has_arena;
+      here.plan.arena_bytes = before.arena_bytes;
+      here.plan.peak = before.peak;
+      here.plan.live_peak = before.live_peak;
+      here.plan.seconds = before.seconds;
+      here.plan.lossy = before.lossy;
+      here.plan.status =
+          before.seconds - here.seconds_bound <= 1e-9 * before.seconds && here.plan.seconds_bound
+              ? Plan::Status::optimal
+              : Plan::Status::feasible;
+    }
+    for (std::size_t i = points_.size(); i-- > 1;) {
+      points_[i - 1].seconds_bound = std::max(
+          points_[i - 1].seconds_bound, std::min(points_[i].seconds_bound, points_[i - 1].plan.seconds));
+      const double saved = points_[i - 1].plan.seconds - points_[i].plan.seconds;
+      const auto gib = static_cast<double>(points_[i].budget - points_[i - 1].budget) / 0x1p30;
+      points_[i - 1].seconds_per_gib = gib > 0 ? saved / gib : 0;
+    }
+    for (const FrontierPoint& p : points_) {
+      const std::string broken = check(problem_, p.plan);
+      TIDEMARK_CHECK(broken.empty(), "[frontier] {}", broken);
+    }
+  }
+
+  const Problem& problem_;
+  const FrontierOptions& options_;
+  std::vector<FrontierPoint> points_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) {
+  return Curve(problem, options).run();
+}
+
+}  // namespace tidemark::plan

@@ -1,0 +1,27 @@
+// The whole curve of time against budget: plans from the smallest budget found to the one that keeps everything, each
+// checked, none slower than one for a smaller budget. Input of the report and of `tidemark frontier`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/plan/plan.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark::plan {
+
+struct FrontierPoint {
+  Bytes budget = 0;
+  double seconds_bound = 0;    // no plan for this budget is faster
+  double seconds_per_gib = 0;  // what a GiB more saves, up to the next point
+  Plan plan;
+};
+
+struct FrontierOptions {
+  int points = 12;  // evenly spaced from the smallest budget to the one that keeps everything
+  // For each point; its budget is the point's, its progress may end the whole.
+  Options solve = {};
+};
+
+// By rising budget, the last keeps everything. Each point starts from its neighbour's plan.
+TIDEMARK_API std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options = {});
+
+}  // namespace tidemark::plan

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/smallest.h"
+
+#include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/peak.h"
+
+namespace tidemark::plan {
+namespace {
+constexpr int kSteps = 12;
+}
+
+SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
+  const Limit limit(options.time_limit, -1);
+  SmallestPeak result;
+  const Values values(problem);
+  const PeakBound peak = peak_bound(values);
+  result.bound = peak.bytes;
+  result.why = explain(values, peak);
+
+  Options step = options;
+  step.bounds = false;
+  step.budget = -1;
+  step.effort = 0;
+  result.plan = solve(problem, step);
+  result.budget = result.plan.peak;
+  Bytes low = result.bound;  // nothing is known to fit below
+  for (int k = 0; k < kSteps && low < result.budget && !limit.time_is_up(); ++k) {
+    // The bound itself first: often it is reached.
+    step.budget = k == 0 ? low : low + (result.budget - low) / 2;
+    step.warm_start = &result.plan;
+    step.effort = options.effort;
+    step.time_limit = limit.left() / (k == 0 ? 3 : 4);
+    // The least time for the bytes is not asked for: the first plan that fits will do.
+    step.progress = [&](const Progress& now) {
+      return now.best_seconds > 1e300 && (!options.progress || options.progress(now));
+    };
+    Plan plan = solve(problem, step);
+    if (plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal) {
+      result.budget = plan.peak;
+      result.plan = std::move(plan);
+    } else {
+      low = step.budget;
+      if (plan.smallest_peak && *plan.smallest_peak > low && *plan.smallest_peak < result.budget &&
+          !options.offsets) {
+        // Seen on the way, for sure within reach.
+        step.budget = *plan.smallest_peak;
+        Plan seen = solve(problem, step);
+        if (seen.status == Plan::Status::feasible) {
+          result.budget = seen.peak;
+          result.plan = std::move(seen);
+        }
+      }
+    }
+  }
+  result.plan.budget = result.budget;
+  result.plan.peak_bound = result.bound;
+  result.plan.proof.json = proof_json(nullptr, &peak);
+  return result;
+}
+
+}  // namespace tidemark::plan
