@@ -84,9 +84,15 @@ OpCase::OpCase(const Op& op, const Sample& sample, std::uint64_t seed)
 }
 
 bool OpCase::differentiable() const {
-  bool any = false;
-  for (const Tensor& t : in_) any = any || t.dtype() == DType::f64;
-  return any && op_.vjp != nullptr && !op_.facts.zero_derivative;
+  if (op_.vjp == nullptr || op_.facts.zero_derivative) return false;
+  // Differences need double precision on both sides.
+  bool in = false, out = false;
+  for (const Tensor& t : in_) in = in || t.dtype() == DType::f64;
+  for (const Value& v : spec(1).out) {
+    if (is_float(v.type.dtype) && v.type.dtype != DType::f64) return false;
+    out = out || v.type.dtype == DType::f64;
+  }
+  return in && out;
 }
 
 KernelSpec OpCase::spec(int threads) const {
@@ -299,19 +305,21 @@ std::string OpCase::narrow_dtypes_agree() const {
 std::string OpCase::view_agrees_with_copy() const {
   if (op_.view == nullptr) return "";
   const KernelSpec s = spec(1);
-  const auto layout = op_.view(s);
-  if (!layout) return "";
-  const Tensor copy = call(in_)[0];
-  const std::vector<std::int64_t> strides = strides_of(copy.shape(), *layout);
-  for (std::int64_t i = 0; i < copy.numel(); ++i) {
-    std::int64_t rest = i, at = layout->offset;
-    for (int axis = copy.rank() - 1; axis >= 0; --axis) {
-      at += rest % copy.size(axis) * strides[static_cast<std::size_t>(axis)];
-      rest /= copy.size(axis);
+  const Tensors copies = call(in_);
+  for (std::size_t o = 0; o < copies.size(); ++o) {
+    const auto layout = op_.view(s, static_cast<int>(o));
+    if (!layout) continue;
+    const Tensor& copy = copies[o];
+    const std::vector<std::int64_t> strides = strides_of(copy.shape(), *layout);
+    for (std::int64_t i = 0; i < copy.numel(); ++i) {
+      std::int64_t rest = i, at = layout->offset;
+      for (int axis = copy.rank() - 1; axis >= 0; --axis) {
+        at += rest % copy.size(axis) * strides[static_cast<std::size_t>(axis)];
+        rest /= copy.size(axis);
+      }
+      if (at < 0 || at >= in_[0].numel()) return fmt::format("element {} of the view lies outside", i);
+      if (element(in_[0], at) != element(copy, i)) return fmt::format("element {} of the view differs from the copy", i);
     }
-    if (at < 0 || at >= in_[0].numel()) return fmt::format("element {} of the view lies outside", i);
-    if (element(in_[0], at) != element(copy, i))
-      return fmt::format("element {} of the view differs from the copy", i);
   }
   return "";
 }

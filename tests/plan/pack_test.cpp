@@ -52,6 +52,96 @@ TEST(Pack, RandomIntervalsPassTheCheck) {
   }
 }
 
+// The least height: every order of the items, each put at the lowest place where it fits. An optimal packing
+// pushed down as far as it goes and taken from the bottom up is one of them.
+Bytes brute_force(const std::vector<Interval>& intervals) {
+  // A chain is its parts at one offset.
+  std::vector<std::vector<std::size_t>> chains;
+  std::vector<std::size_t> chain_of(intervals.size());
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    if (intervals[i].follows < 0) {
+      chain_of[i] = chains.size();
+      chains.push_back({i});
+    } else {
+      chain_of[i] = chain_of[static_cast<std::size_t>(intervals[i].follows)];
+      chains[chain_of[i]].push_back(i);
+    }
+  }
+  const auto begin = [&](std::size_t i) {
+    return intervals[i].follows < 0 ? intervals[i].begin
+                                    : intervals[static_cast<std::size_t>(intervals[i].follows)].end;
+  };
+  const auto meet = [&](std::size_t a, std::size_t b) {
+    return intervals[a].bytes > 0 && intervals[b].bytes > 0 && begin(a) < intervals[b].end &&
+           begin(b) < intervals[a].end;
+  };
+  std::vector<std::size_t> order(chains.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Bytes best = std::numeric_limits<Bytes>::max();
+  do {
+    std::vector<Bytes> offset(chains.size(), -1);
+    Bytes height = 0;
+    for (const std::size_t c : order) {
+      Bytes at = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (std::size_t d = 0; d < chains.size(); ++d) {
+          if (offset[d] < 0) continue;
+          for (const std::size_t a : chains[c])
+            for (const std::size_t b : chains[d])
+              if (meet(a, b) && at < offset[d] + intervals[b].bytes && offset[d] < at + intervals[a].bytes) {
+                at = offset[d] + intervals[b].bytes;
+                moved = true;
+              }
+        }
+      }
+      offset[c] = at;
+      for (const std::size_t a : chains[c])
+        if (begin(a) < intervals[a].end && intervals[a].bytes > 0)
+          height = std::max(height, at + intervals[a].bytes);
+    }
+    best = std::min(best, height);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+TEST(Pack, LeastHeightOfSmallSets) {
+  Rng rng(2);
+  for (int round = 0; round < 400; ++round) {
+    auto intervals = random_intervals(rng, 2 + static_cast<int>(rng.below(6)), 7, 9, round % 2 == 1);
+    const Packing packing = pack(intervals, {.time_limit = 1e9, .effort = 200000});
+    EXPECT_EQ(check_packing(intervals, packing), "");
+    EXPECT_EQ(packing.bytes, brute_force(intervals)) << round;
+  }
+}
+
+TEST(Pack, TheSameTwice) {
+  Rng rng(3);
+  for (int round = 0; round < 5; ++round) {
+    const auto intervals = random_intervals(rng, 120, 60, 1000, true);
+    const PackOptions options{.time_limit = 1e9, .effort = 20000};
+    EXPECT_EQ(pack(intervals, options).offsets, pack(intervals, options).offsets);
+  }
+}
+
+// What fits one capacity is found under every larger one with the same effort.
+TEST(Pack, MonotoneInCapacity) {
+  Rng rng(4);
+  for (int round = 0; round < 5; ++round) {
+    const auto intervals = random_intervals(rng, 60, 40, 1000, round % 2 == 0);
+    const Bytes bound = pack(intervals, {.effort = 0}).lower_bound;
+    bool fitted = false;
+    for (Bytes capacity = bound; capacity < bound * 3 / 2; capacity += bound / 100 + 1) {
+      const Packing packing = pack(intervals, {.capacity = capacity, .time_limit = 1e9, .effort = 3000});
+      EXPECT_EQ(check_packing(intervals, packing), "");
+      const bool fits = packing.bytes <= capacity;
+      EXPECT_TRUE(fits || !fitted) << capacity;
+      fitted = fitted || fits;
+    }
+    EXPECT_TRUE(fitted);
+  }
+}
+
 TEST(Pack, CheckCatchesEveryFault) {
   const std::vector<Interval> intervals{{0, 4, 8}, {2, 6, 8}, {4, 8, 8, 0}};
   EXPECT_EQ(check_packing(intervals, {{0, 8, 0}, 16, 16}, 4), "");

@@ -113,7 +113,9 @@ TEST(ReadProblem, NamesThePlace) {
 }
 
 TEST(JsonError, SaysWhere) {
-  for (const char* text : {"{}", " [ ] ", "[1, -0.5e+3, \"a\\u00e9\\\"\", true, null, {\"a\": [{}], \"b\": 0}]", "3", "\"\""}) EXPECT_EQ(json_error(text), "") << text;
+  for (const char* text :
+       {"{}", " [ ] ", "[1, -0.5e+3, \"a\\u00e9\\\"\", true, null, {\"a\": [{}], \"b\": 0}]", "3", "\"\""})
+    EXPECT_EQ(json_error(text), "") << text;
   const std::pair<const char*, const char*> cases[] = {
       {"", "line 1, column 1: ends where"},
       {"{\"a\": 1,\n \"b\" 2}", "line 2, column 6: expected ':'"},

@@ -20,15 +20,17 @@ class CheckVerb : public Command {
     args.positional("problem", problem_file_, "problem.json");
     args.positional("plan", plan_file_, "plan.json");
     args.flag("--json", json_, "Print {valid, broken, status, peak, live_peak, seconds, proof}");
-    args.footer("Exit code 2: a rule is broken, and the first one is named.\n"
-                "Example: tidemark check problem.json plan.json");
+    args.footer(
+        "Exit code 2: a rule is broken, and the first one is named.\n"
+        "Example: tidemark check problem.json plan.json");
   }
 
   int run() override {
     const plan::Problem problem = plan::read_problem(read_file(problem_file_));
     const std::string text = read_file(plan_file_);
     // What is no JSON is no plan at all; a document that breaks the format is an invalid one.
-    if (const std::string place = plan::json_error(text); !place.empty()) fail(Error::Kind::data, "[check] {}: not JSON: {}", plan_file_, place);
+    if (const std::string place = plan::json_error(text); !place.empty())
+      fail(Error::Kind::data, "[check] {}: not JSON: {}", plan_file_, place);
     plan::Plan plan;
     std::string broken;
     try {
@@ -63,7 +65,8 @@ class CheckVerb : public Command {
     w.begin_object().field("valid", broken.empty()).field("broken", broken);
     if (broken.empty()) {
       w.field("status", name_of(plan.status));
-      if (!plan.steps.empty()) w.field("peak", plan.peak).field("live_peak", plan.live_peak).field("seconds", plan.seconds);
+      if (!plan.steps.empty())
+        w.field("peak", plan.peak).field("live_peak", plan.live_peak).field("seconds", plan.seconds);
       w.field("proof", proof);
     }
     w.end_object();

@@ -22,13 +22,21 @@ class Cli11Args : public Args {
   void positional(const std::string& name, std::string& value, const std::string& doc) override {
     app_.add_option(name, value, doc)->required();
   }
-  void option(const std::string& names, std::string& value, const std::string& doc) override { add(names, value, doc); }
-  void option(const std::string& names, std::int64_t& value, const std::string& doc) override { add(names, value, doc); }
-  void option(const std::string& names, double& value, const std::string& doc) override { add(names, value, doc); }
+  void option(const std::string& names, std::string& value, const std::string& doc) override {
+    add(names, value, doc);
+  }
+  void option(const std::string& names, std::int64_t& value, const std::string& doc) override {
+    add(names, value, doc);
+  }
+  void option(const std::string& names, double& value, const std::string& doc) override {
+    add(names, value, doc);
+  }
   void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) override {
     app_.add_option(names, values, doc)->delimiter(',')->allow_extra_args(false);
   }
-  void flag(const std::string& names, bool& value, const std::string& doc) override { app_.add_flag(names, value, doc); }
+  void flag(const std::string& names, bool& value, const std::string& doc) override {
+    app_.add_flag(names, value, doc);
+  }
   void required(const std::string& name) override { app_.get_option(name)->required(); }
   void footer(const std::string& text) override { app_.footer(text); }
 
@@ -44,8 +52,9 @@ int run(int argc, char** argv) {
   CLI::App app("Reverse-mode differentiation inside a memory budget.", "tidemark");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 wrong use or error, 2 the answer is no, 130 interrupted.\n"
-             "Example: tidemark plan problem.json --budget 60% -o plan.json");
+  app.footer(
+      "Exit codes: 0 done, 1 wrong use or error, 2 the answer is no, 130 interrupted.\n"
+      "Example: tidemark plan problem.json --budget 60% -o plan.json");
   std::vector<std::unique_ptr<Command>> commands;
   std::vector<CLI::App*> apps;
   for (const Verb& verb : verbs()) {

@@ -18,7 +18,8 @@ class PackVerb : public Command {
  public:
   void declare(Args& args) override {
     args.positional("file", file_, "CSV with the columns id,lower,upper,size; lifetimes are half-open");
-    args.option("--capacity", capacity_, "Stop at the first packing that fits, e.g. 1048576 or 1MiB; exit code 2 if none is found");
+    args.option("--capacity", capacity_,
+                "Stop at the first packing that fits, e.g. 1048576 or 1MiB; exit code 2 if none is found");
     args.flag("--minimise", minimise_, "Make the arena as small as the time allows (the default)");
     args.option("--align", align_, "Offsets are multiples of it");
     args.option("--time", time_, "CPU time to spend, e.g. 1s or 500ms");
@@ -28,7 +29,8 @@ class PackVerb : public Command {
   }
 
   int run() override {
-    if (minimise_ && !capacity_.empty()) fail(Error::Kind::usage, "[pack] --capacity and --minimise exclude each other");
+    if (minimise_ && !capacity_.empty())
+      fail(Error::Kind::usage, "[pack] --capacity and --minimise exclude each other");
     if (align_ < 1) fail(Error::Kind::usage, "[pack] --align {} is not positive", align_);
     const Bytes capacity = capacity_.empty() ? -1 : parse_bytes(capacity_);
     const double time_limit = parse_seconds(time_);
@@ -44,21 +46,30 @@ class PackVerb : public Command {
     const bool fits = capacity < 0 || packing.bytes <= capacity;
     if (json_) {
       JsonWriter w;
-      w.begin_object().field("bytes", packing.bytes).field("lower_bound", packing.lower_bound).field("seconds", seconds).end_object();
+      w.begin_object()
+          .field("bytes", packing.bytes)
+          .field("lower_bound", packing.lower_bound)
+          .field("seconds", seconds)
+          .end_object();
       fmt::print("{}\n", w.text());
     } else {
-      const auto over = static_cast<double>(packing.bytes) / static_cast<double>(std::max<Bytes>(packing.lower_bound, 1));
+      const auto over =
+          static_cast<double>(packing.bytes) / static_cast<double>(std::max<Bytes>(packing.lower_bound, 1));
       Table table;
       table.row("buffers", fmt::format("{}", instance.intervals.size()));
       table.row("arena", fmt::format("{} ({})", packing.bytes, format_bytes(packing.bytes)));
-      table.row("most live", fmt::format("{} ({}); the arena is {:.4f} of it", packing.lower_bound, format_bytes(packing.lower_bound), over));
-      if (capacity >= 0) table.row("capacity", fmt::format("{} ({}): {}", capacity, format_bytes(capacity), fits ? "fits" : "not reached"));
+      table.row("most live", fmt::format("{} ({}); the arena is {:.4f} of it", packing.lower_bound,
+                                         format_bytes(packing.lower_bound), over));
+      if (capacity >= 0)
+        table.row("capacity", fmt::format("{} ({}): {}", capacity, format_bytes(capacity),
+                                          fits ? "fits" : "not reached"));
       table.row("time", format_seconds(seconds));
       table.print();
     }
     if (!fits) {
       fmt::print(stderr, "tidemark: [pack] {} bytes vs capacity {}{}\n", packing.bytes, capacity,
-                 packing.lower_bound > capacity ? "; more is live at one moment, so none exists" : "; more --time may find one");
+                 packing.lower_bound > capacity ? "; more is live at one moment, so none exists"
+                                                : "; more --time may find one");
     }
     return fits ? Exit::done : Exit::no;
   }

@@ -21,7 +21,8 @@ class PlanVerb : public Command {
  public:
   void declare(Args& args) override {
     args.positional("problem", file_, "problem.json");
-    args.option("-b,--budget", budget_, "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+    args.option("-b,--budget", budget_,
+                "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
     args.required("--budget");
     args.option("--planner", planner_, "One of the planners below");
     options_.declare(args);
@@ -35,14 +36,16 @@ class PlanVerb : public Command {
 
   int run() override {
     const plan::Planner* planner = plan::find_planner(planner_);
-    if (planner == nullptr) fail(Error::Kind::usage, "[plan] no planner '{}'; see tidemark plan --help", planner_);
+    if (planner == nullptr)
+      fail(Error::Kind::usage, "[plan] no planner '{}'; see tidemark plan --help", planner_);
     expect_writable(output_);
     plan::Options options = options_.get();
     const plan::Problem problem = plan::read_problem(read_file(file_));
     plan::Plan warm;
     if (!warm_.empty()) {
       warm = plan::read_plan(problem, read_file(warm_));
-      if (const std::string broken = check_steps(problem, warm); !broken.empty()) fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
+      if (const std::string broken = check_steps(problem, warm); !broken.empty())
+        fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
       options.warm_start = &warm;
     }
     options.budget = plan::parse_budget(problem, budget_);
@@ -65,12 +68,15 @@ class PlanVerb : public Command {
       table.print();
     }
     if (plan.status == plan::Plan::Status::infeasible) {
-      fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget), why_infeasible(plan));
+      fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget),
+                 why_infeasible(plan));
       return Exit::no;
     }
-    if (!answered) fmt::print(stderr, "tidemark: [plan] no plan within the time given; more --time may find one\n");
+    if (!answered)
+      fmt::print(stderr, "tidemark: [plan] no plan within the time given; more --time may find one\n");
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; {}\n", answered ? "this is the best plan so far" : "no plan so far");
+      fmt::print(stderr, "tidemark: interrupted; {}\n",
+                 answered ? "this is the best plan so far" : "no plan so far");
       return Exit::interrupted;
     }
     return answered ? Exit::done : Exit::no;
@@ -78,7 +84,9 @@ class PlanVerb : public Command {
 
  private:
   // A plan for another budget is a good start too, so its figures do not count.
-  static std::string check_steps(const plan::Problem& problem, const plan::Plan& plan) { return plan::replay(problem, plan).broken; }
+  static std::string check_steps(const plan::Problem& problem, const plan::Plan& plan) {
+    return plan::replay(problem, plan).broken;
+  }
 
   std::string file_, budget_, planner_ = "solve", warm_, output_;
   SolveOptions options_;

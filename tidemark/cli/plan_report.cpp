@@ -50,10 +50,13 @@ std::string what_was_done(const Problem& problem, const Plan& plan) {
 void add_rows(Table& table, const Problem& problem, const Plan& plan) {
   const double floor = plan::floor_seconds(problem);
   const auto over = [&](double seconds) {
-    return floor > 0 ? fmt::format("{}  +{} over the floor", format_seconds(seconds), format_percent(seconds / floor - 1)) : format_seconds(seconds);
+    return floor > 0 ? fmt::format("{}  +{} over the floor", format_seconds(seconds),
+                                   format_percent(seconds / floor - 1))
+                     : format_seconds(seconds);
   };
-  table.row("problem", fmt::format("{}: {} tasks, {} buffers", problem.name.empty() ? "(no name)" : problem.name, problem.tasks.size(),
-                                   problem.buffers.size()));
+  table.row("problem",
+            fmt::format("{}: {} tasks, {} buffers", problem.name.empty() ? "(no name)" : problem.name,
+                        problem.tasks.size(), problem.buffers.size()));
   table.row("status", name_of(plan.status));
   table.row("time", over(plan.seconds));
   if (plan.seconds_bound) {
@@ -61,12 +64,14 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
     table.row("bound", fmt::format("{}  gap {}{}", over(*plan.seconds_bound), format_percent(gap),
                                    plan.bound_order_given ? "  (for the given order)" : ""));
   }
-  table.row("peak", fmt::format("{}{}", format_bytes(plan.peak), plan.budget >= 0 ? " of " + format_bytes(plan.budget) : ", no budget"));
+  table.row("peak", fmt::format("{}{}", format_bytes(plan.peak),
+                                plan.budget >= 0 ? " of " + format_bytes(plan.budget) : ", no budget"));
   const Bytes resident = plan::resident_bytes(problem);
   std::string parts = fmt::format("{} live", format_bytes(plan.live_peak));
   if (plan.has_arena) parts += fmt::format(", {} arena", format_bytes(plan.arena_bytes));
   table.row("of it", fmt::format("{} resident, {}", format_bytes(resident), parts));
-  if (plan.peak_bound) table.row("least", fmt::format("{} is live in any plan", format_bytes(*plan.peak_bound)));
+  if (plan.peak_bound)
+    table.row("least", fmt::format("{} is live in any plan", format_bytes(*plan.peak_bound)));
   table.row("store all", fmt::format("{} live", format_bytes(plan::store_all_live_peak(problem))));
   table.row("done", what_was_done(problem, plan));
 }
@@ -74,9 +79,12 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
 std::string why_infeasible(const Plan& plan) {
   std::string out = plan.reason.empty() ? "no plan was found" : plan.reason;
   if (plan.peak_bound && *plan.peak_bound > plan.budget) {
-    out += fmt::format("; proven: at least {} ({} bytes) in any plan", format_bytes(*plan.peak_bound), *plan.peak_bound);
+    out += fmt::format("; proven: at least {} ({} bytes) in any plan", format_bytes(*plan.peak_bound),
+                       *plan.peak_bound);
   }
-  if (plan.smallest_peak) out += fmt::format("; the smallest found is {} ({} bytes)", format_bytes(*plan.smallest_peak), *plan.smallest_peak);
+  if (plan.smallest_peak)
+    out += fmt::format("; the smallest found is {} ({} bytes)", format_bytes(*plan.smallest_peak),
+                       *plan.smallest_peak);
   return out;
 }
 

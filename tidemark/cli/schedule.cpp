@@ -26,7 +26,8 @@ class ScheduleVerb : public Command {
     args.option("--disk-read", spec_.disk_read, "The same from disk");
     args.flag("--json", json_, "Print {forward_steps, reverse_steps, snapshots, writes}");
     std::string names = "Schedules:\n";
-    for (const schedule::Named& s : schedule::schedules()) names += fmt::format("  {:<14} {}\n", s.name, s.doc);
+    for (const schedule::Named& s : schedule::schedules())
+      names += fmt::format("  {:<14} {}\n", s.name, s.doc);
     args.footer(names + "Example: tidemark schedule revolve --steps 1000 --slots 10");
   }
 
@@ -35,7 +36,9 @@ class ScheduleVerb : public Command {
     const schedule::Counts counts = schedule::count(name_, spec_);
     if (json_) {
       JsonWriter w;
-      w.begin_object().field("forward_steps", counts.forward_steps).field("reverse_steps", counts.reverse_steps);
+      w.begin_object()
+          .field("forward_steps", counts.forward_steps)
+          .field("reverse_steps", counts.reverse_steps);
       w.field("snapshots", counts.snapshots).field("writes", counts.writes).end_object();
       fmt::print("{}\n", w.text());
       return Exit::done;

@@ -14,11 +14,12 @@ namespace {
 
 struct Technique {
   std::string_view name;
-  bool plan::Options::* field;
+  bool plan::Options::*field;
 };
 constexpr Technique kTechniques[] = {
-    {"reorder", &plan::Options::reorder},   {"recompute", &plan::Options::recompute}, {"makers", &plan::Options::makers},
-    {"in_place", &plan::Options::in_place}, {"tiers", &plan::Options::tiers},         {"blocks", &plan::Options::blocks},
+    {"reorder", &plan::Options::reorder}, {"recompute", &plan::Options::recompute},
+    {"makers", &plan::Options::makers},   {"in_place", &plan::Options::in_place},
+    {"tiers", &plan::Options::tiers},     {"blocks", &plan::Options::blocks},
     {"bounds", &plan::Options::bounds},
 };
 
@@ -38,7 +39,8 @@ void SolveOptions::declare(Args& args) {
   args.option("-t,--time", time_, "CPU time to spend, e.g. 1s or 500ms");
   args.option("--threads", threads_, "Threads to search with");
   args.option("--seed", seed_, "Seed of the search");
-  args.option("--effort", effort_, "Rounds of search; the result depends on them and the seed alone; -1: until the time is up");
+  args.option("--effort", effort_,
+              "Rounds of search; the result depends on them and the seed alone; -1: until the time is up");
   args.option("--target-gap", target_gap_, "Stop when the time is within this of the bound");
   args.flag("--no-offsets", no_offsets_, "Judge live bytes and leave the arena out");
   std::string names;
@@ -49,7 +51,8 @@ void SolveOptions::declare(Args& args) {
 plan::Options SolveOptions::get() const {
   plan::Options options;
   options.time_limit = parse_seconds(time_);
-  if (threads_ < 1 || threads_ > 1024) fail(Error::Kind::usage, "[threads] {} vs between 1 and 1024", threads_);
+  if (threads_ < 1 || threads_ > 1024)
+    fail(Error::Kind::usage, "[threads] {} vs between 1 and 1024", threads_);
   options.threads = static_cast<int>(threads_);
   options.seed = static_cast<std::uint64_t>(seed_);
   options.effort = effort_ < 0 ? -1 : effort_;
@@ -69,8 +72,9 @@ plan::Options SolveOptions::get() const {
 std::function<bool(const plan::Progress&)> progress_on(ProgressLine& line) {
   return [&line](const plan::Progress& p) {
     if (std::isfinite(p.best_seconds) && p.bound > 0) {
-      line.show(fmt::format("{:.1f} s  {}: best {}, bound {}, gap {}", p.seconds_elapsed, p.phase, format_seconds(p.best_seconds),
-                            format_seconds(p.bound), format_percent(p.best_seconds / p.bound - 1)));
+      line.show(fmt::format("{:.1f} s  {}: best {}, bound {}, gap {}", p.seconds_elapsed, p.phase,
+                            format_seconds(p.best_seconds), format_seconds(p.bound),
+                            format_percent(p.best_seconds / p.bound - 1)));
     } else {
       line.show(fmt::format("{:.1f} s  {}", p.seconds_elapsed, p.phase));
     }

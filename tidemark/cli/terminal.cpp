@@ -71,9 +71,11 @@ void expect_writable(const std::string& path) {
   const std::filesystem::path file(path);
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) fail(Error::Kind::io, "[output] {}: {} is not a folder", path, folder.string());
+  if (!std::filesystem::is_directory(folder, error))
+    fail(Error::Kind::io, "[output] {}: {} is not a folder", path, folder.string());
   if (std::filesystem::is_directory(file, error)) fail(Error::Kind::io, "[output] {}: is a folder", path);
-  if (access(folder.c_str(), W_OK) != 0) fail(Error::Kind::io, "[output] {}: cannot write in {}", path, folder.string());
+  if (access(folder.c_str(), W_OK) != 0)
+    fail(Error::Kind::io, "[output] {}: cannot write in {}", path, folder.string());
 }
 
 void Table::print() const {

@@ -49,5 +49,8 @@ std::unique_ptr<Command> plan_verb();
 std::unique_ptr<Command> check_verb();
 std::unique_ptr<Command> pack_verb();
 std::unique_ptr<Command> schedule_verb();
+std::unique_ptr<Command> report_verb();
+std::unique_ptr<Command> models_verb();
+std::unique_ptr<Command> pose_verb();
 
 }  // namespace tidemark::cli

@@ -9,6 +9,9 @@ constexpr Verb kVerbs[] = {
     {"check", "Check a plan, its figures and its proof against the problem", check_verb},
     {"pack", "Give buffers with lifetimes offsets in one arena", pack_verb},
     {"schedule", "Count what a checkpoint schedule for a loop costs", schedule_verb},
+    {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
+    {"models", "List the model zoo with its parameter counts", models_verb},
+    {"pose", "Write the training step of a model as a problem file", pose_verb},
 };
 
 }  // namespace

@@ -12,9 +12,12 @@
 #include "tidemark/compile/compiled.h"
 #include "tidemark/front/aggregate.h"
 #include "tidemark/front/eager.h"
+#include "tidemark/front/trace.h"
 #include "tidemark/ir/builder.h"
 
 namespace tidemark {
+
+TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
 // One Compiled for each set of argument types, all in one arena where it is large enough.
 class TIDEMARK_API CompileCache {
@@ -123,6 +126,20 @@ class Function {
   std::vector<std::pair<const CompileCache::Entry*, std::any>> shapes_;
   Timeline* timeline_ = nullptr;
 };
+
+// The problem that compiling f for these arguments would plan. Contents are not needed: abstract() will do.
+template <typename F, typename... Args>
+plan::Problem posed_problem(F f, const CompileOptions& options, const Args&... args) {
+  Graph graph = trace(std::move(f), args...);
+  int state = 0, index = 0;
+  (
+      [&] {
+        if (index++ < options.state) state += static_cast<int>(flatten(args).size());
+      }(),
+      ...);
+  for (int i = 0; i < state; ++i) graph.updates.emplace_back(i, i);
+  return posed_problem_of(std::move(graph), options);
+}
 
 template <typename F>
 Function<F> compile(F f, CompileOptions options = {}) {

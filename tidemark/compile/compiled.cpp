@@ -8,7 +8,6 @@
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
-#include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
@@ -37,7 +36,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
       break;
     }
     case Budget::Kind::minimum:
-      solve_options.budget = plan::smallest_peak(problem, solve_options).peak;
+      solve_options.budget = 0;
       break;
   }
   const std::string planner = !options.planner.empty()   ? options.planner

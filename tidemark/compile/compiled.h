@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tidemark/compile/pose.h"
+#include "tidemark/ir/tensor.h"
 #include "tidemark/plan/plan.h"
 #include "tidemark/runtime/executor.h"
 

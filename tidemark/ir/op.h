@@ -86,6 +86,9 @@ struct TileArgs {
 };
 using TileFunction = void (*)(const TileArgs&);
 
+// Reductions that a fused chain may end in: over the attribute "axes" (ascending), with "keep" as a flag.
+enum class Fold : std::uint8_t { none, sum, max, min, prod };
+
 struct Op {
   const char* name;
   const char* doc;
@@ -97,12 +100,14 @@ struct Op {
   // The fast kernel, or null (as a result too: "not for these types"); then the plain one beside it runs.
   std::unique_ptr<Kernel> (*kernel)(const KernelSpec&) = nullptr;
   std::unique_ptr<Kernel> (*reference)(const KernelSpec&) = nullptr;
-  // Views: the layout of output 0 over input 0's storage, where strides can express it. A view has no kernel
+  // Views: the layout of that output over input 0's storage, where strides can express it. A view has no kernel
   // of its own then.
-  std::optional<Layout> (*view)(const KernelSpec&) = nullptr;
-  // Whether a kernel takes input i in the layout it has in the spec. Default: dense row-major only.
-  bool (*accepts)(const KernelSpec&, int input) = nullptr;
-  // Memory order wanted for the arrays of 4 axes (convolutions: channels last); empty: none of its own.
+  std::optional<Layout> (*view)(const KernelSpec&, int output) = nullptr;
+  // Whether a kernel takes input i in the layout it has in the spec. Default: dense row-major only. Indices
+  // behind the inputs ask for outputs (spec.in.size() + o), in a dense order of their axes.
+  bool (*accepts)(const KernelSpec&, int array) = nullptr;
+  // Memory order wanted for the arrays of 4 axes it accepts so (convolutions: channels last); empty: none of
+  // its own.
   std::vector<int> preferred_order{};
   // Elementwise ops: the tile function for the compute dtype of the inputs (f32, f64, i64, i32, u8, bool), or
   // null.
@@ -111,6 +116,7 @@ struct Op {
   std::vector<double> (*tile_params)(const Attrs&) = nullptr;
   // How one element reads as C++, with {0}, {1}, … for the arguments; "" where it is a call into a kernel.
   const char* cpp = "";
+  Fold fold = Fold::none;
   std::vector<Sample> (*samples)() = nullptr;
 
   bool elementwise() const { return tile != nullptr; }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 
+#include "tidemark/plan/branch.h"
 #include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
@@ -44,62 +44,104 @@ std::vector<Bytes> profile(const Values& values) {
 class Search {
  public:
   Search(const Values& values, const BoundOptions& options)
-      : v_(values), o_(options), limit_(options.time_limit, -1) {}
+      : v_(values), o_(options), limit_(options.time_limit, -1) {
+    certificate_.unit_exponent = unit_exponent_for(values.floor_seconds);
+  }
 
   BoundResult run() {
     result_.seconds = result_.floor_seconds = v_.floor_seconds;
-    if (o_.budget < 0 || v_.tasks() == 0) return result_;
-    live_ = profile(v_);
-    pick_moments();
-    finish();
-    return result_;
+    if (o_.budget >= 0 && v_.tasks() > 0) {
+      live_ = profile(v_);
+      scan();
+      if (result_.moment >= 0 && !result_.infeasible) branch_at_best();
+    }
+    if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
+    if (result_.infeasible) result_.seconds = v_.floor_seconds;
+    if (o_.peak) result_.peak = peak_bound(v_);
+    result_.infeasible = result_.infeasible || (o_.budget >= 0 && result_.peak.bytes > o_.budget);
+    if (o_.certificate) result_.proof.json = proof_json(&certificate_, o_.peak ? &result_.peak : nullptr);
+    order_choices();
+    return std::move(result_);
   }
 
  private:
+  void branch_at_best() {
+    CutModel model(v_, result_.moment);
+    BranchOptions options{
+        .budget = o_.budget, .enough = o_.known_seconds, .leaves = o_.branch ? o_.leaves : 1};
+    const std::int64_t before = result_.cuts;
+    options.go_on = [&] {
+      result_.cuts = before + model.cuts_made();
+      return more_time();
+    };
+    certificate_ = branch(v_, model, options);
+    const Evaluation check(v_, certificate_.moments, certificate_.unit_exponent, o_.budget);
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& leaf : certificate_.leaves) least = std::min(least, check.seconds(leaf));
+    result_.leaves = static_cast<int>(certificate_.leaves.size());
+    result_.cuts = before + model.cuts_made();
+    result_.infeasible = least == std::numeric_limits<double>::infinity();
+    if (!result_.infeasible) result_.seconds = std::max(v_.floor_seconds, least);
+  }
+
   bool more_time() const { return result_.cuts < o_.effort && !limit_.time_is_up(); }
 
   struct Try {
-    double seconds;
-    TaskId moment;
+    double seconds = 0;
     BoundResult::Choice choice;
   };
 
+  bool worth(TaskId t) const { return v_.sole[at(t)] && live_[at(t)] > o_.budget; }
+
   void look_at(TaskId t) {
-    if (tried_.count(t) != 0 || !v_.sole[at(t)]) return;
+    if (!worth(t) || tried_.count(t) != 0 || !more_time()) return;
     CutModel model(v_, t);
     Try& entry = tried_[t];
-    entry.moment = t;
     const Cut c = model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less);
     entry.seconds = c.seconds;
     result_.cuts += model.cuts_made();
-    if (c.seconds > result_.seconds) {
-      result_.seconds = c.seconds;
+    if (c.seconds == std::numeric_limits<double>::infinity()) {
+      result_.infeasible = true;
       result_.moment = t;
-      result_.price = c.price;
     }
+    if (result_.infeasible || c.seconds <= result_.seconds) return;
+    result_.seconds = c.seconds;
+    result_.moment = t;
+    result_.price = c.price;
   }
 
-  // The fullest moments first; then around the best, at falling distance.
-  void pick_moments() {
+  // The fullest moment and a coarse grid; then, one cut each at the best price so far, all moments near the
+  // best and near the fullest; the most promising of them whole.
+  void scan() {
     const int n = v_.tasks();
-    TaskId peak = 0;
-    for (TaskId t = 1; t < n; ++t) {
-      if (v_.sole[at(t)] && live_[at(t)] > live_[at(peak)]) peak = t;
-    }
-    look_at(peak);
+    const auto fullest = static_cast<TaskId>(std::max_element(live_.begin(), live_.end()) - live_.begin());
+    look_at(fullest);
     const int step = std::max(1, n / 16);
-    for (TaskId t = peak % step; t < n && more_time(); t += step) {
-      if (live_[at(t)] > o_.budget) look_at(t);
-    }
-    for (int d = step / 2; d >= 1 && more_time(); d /= 2) {
-      const TaskId c = result_.moment;
-      if (c < 0) break;
-      if (c - d >= 0) look_at(c - d);
-      if (c + d < n) look_at(c + d);
+    for (TaskId t = step / 2; t < n; t += step) look_at(t);
+    std::map<TaskId, double> screened;
+    const auto screen = [&](TaskId center) {
+      for (int d = 0; d <= 64; ++d) {
+        for (TaskId t : {center - d, center + d}) {
+          if (t < 0 || t >= n || !worth(t) || screened.count(t) != 0 || tried_.count(t) != 0) continue;
+          if (limit_.elapsed() > 0.3 * o_.time_limit || result_.cuts > o_.effort / 3) return;
+          CutModel model(v_, t);
+          screened[t] = model.cut(result_.price, o_.budget).seconds;
+          ++result_.cuts;
+        }
+      }
+    };
+    if (result_.moment < 0) return;
+    screen(result_.moment);
+    screen(fullest);
+    for (int round = 0; round < 4 && !screened.empty(); ++round) {
+      const auto best = std::max_element(screened.begin(), screened.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      look_at(best->first);
+      screened.erase(best);
     }
   }
 
-  void finish() {
+  void order_choices() {
     std::vector<const Try*> order;
     for (const auto& [t, entry] : tried_) order.push_back(&entry);
     std::stable_sort(order.begin(), order.end(),
@@ -114,6 +156,7 @@ class Search {
   Limit limit_;
   std::vector<Bytes> live_;
   std::map<TaskId, Try> tried_;
+  Certificate certificate_;
   BoundResult result_;
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tidemark/plan/cut.h"
+#include "tidemark/plan/peak.h"
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::plan {
@@ -19,13 +20,9 @@ struct BoundOptions {
   // A plan that is known: a bound that reaches it is not raised further.
   double known_seconds = std::numeric_limits<double>::infinity();
   bool branch = true;
+  int leaves = 64;   // of the branching, at most
+  bool peak = true;  // with a bound on the peak
   bool certificate = true;
-};
-
-// What was decided on the way to a leaf of the branching: stored at the moment or not.
-struct Decision {
-  ValueId value;
-  bool stored;
 };
 
 struct BoundResult {
@@ -41,7 +38,8 @@ struct BoundResult {
   std::vector<Choice> choices;
   std::int64_t cuts = 0;
   int leaves = 1;
-  Proof proof;
+  PeakBound peak;  // of every plan, whatever the budget
+  Proof proof;     // of both
 };
 
 TIDEMARK_API BoundResult bound(const Problem& problem, const BoundOptions& options);

@@ -16,20 +16,23 @@ inline double cpu_seconds() {
 // A limit in seconds of CPU and in rounds of search; either may be absent.
 class Limit {
  public:
-  Limit(double seconds, std::int64_t rounds) : begin_(cpu_seconds()), end_(begin_ + seconds), rounds_(rounds) {}
+  Limit(double seconds, std::int64_t rounds)
+      : begin_(cpu_seconds()), end_(begin_ + seconds), rounds_(rounds), all_rounds_(rounds) {}
   double elapsed() const { return cpu_seconds() - begin_; }
   bool time_is_up() const { return stopped_ || cpu_seconds() >= end_; }
   double left() const { return stopped_ ? 0 : end_ - cpu_seconds(); }
-  double total() const { return end_ - begin_; }
   // One round of search spent; false when none is left.
   bool spend_round() { return rounds_ < 0 || rounds_-- > 0; }
-  bool counts_rounds() const { return rounds_ >= 0; }
-  bool rounds_left() const { return rounds_ != 0; }
+  // How much of the search is behind: by rounds where they are counted, so that what depends on it is the same on every machine.
+  double fraction() const {
+    if (all_rounds_ >= 0) return all_rounds_ == 0 ? 1 : 1 - static_cast<double>(rounds_) / static_cast<double>(all_rounds_);
+    return elapsed() / (end_ - begin_);
+  }
   void stop() { stopped_ = true; }
 
  private:
   double begin_, end_;
-  std::int64_t rounds_;
+  std::int64_t rounds_, all_rounds_;
   bool stopped_ = false;
 };
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "tidemark/plan/certificate.h"
+
 namespace tidemark::plan {
 namespace {
 
@@ -172,9 +174,9 @@ class CutModel::Builder {
     if (node_of_task_[at(who)] != kUnknown) return node_of_task_[at(who)];
     const double seconds = many ? cost_of_group(who) : charge_[at(who)];
     const int node = node_of_task_[at(who)] = m_.flow_.add_node();
-    m_.runs_.push_back({who, node, seconds});
+    const auto capacity = static_cast<MinCut::Flow>(std::max(0.0, seconds) * m_.scale_);
+    m_.runs_.push_back({who, node, m_.flow_.add_edge(node, MinCut::kSink, capacity), seconds});
     m_.most_extra_ += seconds;
-    m_.flow_.add_edge(node, MinCut::kSink, static_cast<MinCut::Flow>(std::max(0.0, seconds) * m_.scale_));
     if (many) return node;
     for (ValueId v : v_.reads[who]) {
       const int from = need(v);
@@ -192,7 +194,7 @@ class CutModel::Builder {
     }
     const int to = maker >= 0 ? run_node(maker) : MinCut::kSink;
     const int edge = m_.flow_.add_edge(node_of_value_[at(v)], to, MinCut::kUnlimited);
-    if (maker < 0) m_.unmakeable_ += v_.size[at(v)];
+    m_.has_unmakeable_ = m_.has_unmakeable_ || maker < 0;
     if (maker >= 0 && storable) m_.free_.push_back(v);
     m_.need_of_[at(v)] = static_cast<int>(m_.needs_.size());
     m_.needs_.push_back({v, node_of_value_[at(v)], to, edge, storable || maker < 0, -1});
@@ -214,10 +216,16 @@ CutModel::CutModel(const Values& values, TaskId moment)
     : values_(values), moment_(values, moment), need_of_(at(values.values()), -1) {
   // Capacities are rounded down, so that they never promise more than the true ones and the flow stays a
   // proof.
-  scale_ = std::ldexp(1.0, 52) / std::max(values.floor_seconds, 1e-200);
+  scale_ = std::ldexp(1.0, -unit_exponent_for(values.floor_seconds));
   forced_ = moment_.held;
   for (ValueId v : values.reads[moment]) forced_ += values.size[at(v)];
   Builder(*this, values).run();
+}
+
+bool CutModel::can_decide(ValueId value) const {
+  const int index = need_of_[at(value)];
+  return index >= 0 && needs_[at(index)].storable && needs_[at(index)].to != MinCut::kSink &&
+         needs_[at(index)].decision < 0;
 }
 
 void CutModel::decide(ValueId value, int decision) {
@@ -225,6 +233,24 @@ void CutModel::decide(ValueId value, int decision) {
   decided_ +=
       (decision == 1 ? values_.size[at(value)] : 0) - (need.decision == 1 ? values_.size[at(value)] : 0);
   need.decision = decision;
+}
+
+Cut CutModel::chosen() const {
+  Cut cut;
+  cut.moment = moment_.task;
+  cut.bytes = forced_ + decided_;
+  for (const Need& need : needs_) {
+    const bool stored = need.storable && flow_.source_side(need.node) && !flow_.source_side(need.to);
+    if (!stored && need.decision != 1) continue;
+    cut.stored.push_back(need.value);
+    if (need.decision != 1) cut.bytes += values_.size[at(need.value)];
+  }
+  for (const Run& run : runs_) {
+    if (!flow_.source_side(run.node)) continue;
+    cut.again.push_back(run.task);
+    cut.extra += run.seconds;
+  }
+  return cut;
 }
 
 Cut CutModel::cut(double price, Bytes budget) {
@@ -238,22 +264,31 @@ Cut CutModel::cut(double price, Bytes budget) {
     flow_.set_capacity(need.edge, capacity);
   }
   const double value = static_cast<double>(flow_.solve()) / scale_;
-  Cut cut;
-  cut.moment = moment_.task;
+  Cut cut = chosen();
   cut.price = price;
-  cut.bytes = forced_ + decided_;
-  for (const Need& need : needs_) {
-    const bool stored = need.storable && flow_.source_side(need.node) && !flow_.source_side(need.to);
-    if (!stored && need.decision != 1) continue;
-    cut.stored.push_back(need.value);
-    if (need.decision != 1) cut.bytes += values_.size[at(need.value)];
-  }
-  for (const Run& run : runs_) {
-    if (!flow_.source_side(run.node)) continue;
-    cut.again.push_back(run.task);
-    cut.extra += run.seconds;
-  }
   cut.seconds = values_.floor_seconds + value - price * static_cast<double>(budget - forced_ - decided_);
+  return cut;
+}
+
+// The same network with runs for nothing and bytes for costs.
+Cut CutModel::least_stored(Certificate::Leaf* proof) {
+  ++cuts_made_;
+  for (const Run& run : runs_) flow_.set_capacity(run.edge, 0);
+  for (const Need& need : needs_) {
+    if (!need.storable) continue;
+    const Bytes size = std::min<Bytes>(values_.size[at(need.value)], MinCut::kUnlimited >> 2);
+    flow_.set_capacity(need.edge, need.decision < 0 ? size : need.decision == 1 ? 0 : MinCut::kUnlimited);
+  }
+  flow_.solve();
+  const Cut cut = chosen();
+  if (proof != nullptr) {
+    *proof = leaf(1);
+    std::erase_if(proof->need, [](const auto& r) { return r.i == 0; });
+    std::erase_if(proof->keep, [](const auto& r) { return r.i == 0; });
+    proof->floors.clear();
+  }
+  for (const Run& run : runs_)
+    flow_.set_capacity(run.edge, static_cast<MinCut::Flow>(std::max(0.0, run.seconds) * scale_));
   return cut;
 }
 
@@ -267,42 +302,57 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less) {
   };
   report(left, left);
   if (left.bytes <= budget) return found;
-  const Bytes least = forced_ + decided_ + unmakeable_;
   Cut right;
   right.extra = most_extra_;
-  right.bytes = least;
-  if (least >= budget) {
-    // Nothing fits, or only just: the price can rise until the bound is what the caller wants.
-    const double excess = static_cast<double>(std::max<Bytes>(least - budget, 0));
-    const double price = excess > 0 ? std::max(enough - values_.floor_seconds, values_.floor_seconds) / excess
-                                    : 4 * most_extra_ / std::max(1.0, static_cast<double>(least));
-    found = cut(std::min(price, 1e30), budget);
-    report(left, found);
+  right.bytes = forced_ + decided_;
+  if (has_unmakeable_) right = least_stored();
+  if (right.bytes > budget) {
+    found.seconds = kInfinity;
+    report(left, right);
     return found;
   }
-  for (int round = 0; round < 64; ++round) {
+  for (int round = 0; round < 64 && left.bytes > right.bytes; ++round) {
     const double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
     if (!(price > 0)) break;
     const double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
     const Cut c = cut(price, budget);
     if (c.seconds > found.seconds) found = c;
-    if (c.seconds >= meet - 1e-11 * (meet - values_.floor_seconds) || c.seconds >= enough) {
-      (c.bytes > budget ? left : right) = c;
-      break;
-    }
+    // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
+    const bool met = c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) || c.bytes == left.bytes ||
+                     (c.bytes == right.bytes && round > 0);
     (c.bytes > budget ? left : right) = c;
+    if (met || c.seconds >= enough) break;
   }
   report(left, right);
   return found;
 }
 
-std::vector<CutModel::Multiplier> CutModel::multipliers() const {
-  std::vector<Multiplier> out;
+Certificate::Leaf CutModel::leaf(double price) const {
+  Certificate::Leaf leaf;
+  for (const Need& need : needs_) {
+    if (need.decision >= 0) leaf.decisions.push_back({1, need.value, need.decision == 1});
+  }
+  leaf.prices = {price};
   for (const Demand& d : demands_) {
     const MinCut::Flow flow = flow_.flow(d.edge);
-    if (flow > 0) out.push_back({d.reader, d.value, static_cast<double>(flow) / scale_});
+    if (flow == 0) continue;
+    if (d.reader < 0) {
+      leaf.keep.push_back({1, 1, 2, d.value, flow});
+    } else {
+      leaf.need.push_back({1, 1, d.reader, d.value, flow});
+    }
   }
-  return out;
+  for (const Shared& s : shared_) {
+    const auto y = static_cast<Units>(s.seconds * scale_);
+    if (s.reader == moment_.task) {
+      leaf.keep.push_back({0, 0, 1, s.value, y});
+    } else {
+      leaf.need.push_back({0, 0, s.reader, s.value, y});
+    }
+    leaf.floors.push_back(
+        {s.duty, std::max<Units>(0, static_cast<Units>(values_.floor[at(s.duty)] * scale_) - y)});
+  }
+  return leaf;
 }
 
 }  // namespace tidemark::plan

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tidemark/plan/certificate.h"
 #include "tidemark/plan/mincut.h"
 #include "tidemark/plan/values.h"
 
@@ -12,10 +13,10 @@ namespace tidemark::plan {
 // A minimum cut at one price.
 struct Cut {
   TaskId moment = -1;
-  double price = 0;             // seconds a byte
-  double seconds = 0;           // the bound it proves: no plan for the budget is faster
-  double extra = 0;             // what this choice runs beyond the floor, in seconds
-  Bytes bytes = 0;              // live at the moment with this choice, all that must be there counted
+  double price = 0;    // seconds a byte
+  double seconds = 0;  // the bound it proves: no plan for the budget is faster; infinity: there is none
+  double extra = 0;    // what this choice runs beyond the floor, in seconds
+  Bytes bytes = 0;     // live at the moment with this choice, all that must be there counted
   std::vector<ValueId> stored;  // beside what the task reads and writes
   std::vector<TaskId> again;    // what runs after the moment though it has run before
 };
@@ -29,11 +30,13 @@ class TIDEMARK_API CutModel {
   CutModel(const Values& values, TaskId moment);
 
   const Moment& facts() const { return moment_; }
-  // Bytes that every plan has live at the moment: above the budget, no plan exists.
-  Bytes forced_bytes() const { return forced_; }
+  // The choice with the fewest bytes at the moment, whatever it costs: above the budget, no plan exists. The
+  // proof's multipliers are bytes.
+  Cut least_stored(Certificate::Leaf* proof = nullptr);
 
   // The values that may be stored or not. A branch decides some of them: -1 open, 0 not stored, 1 stored.
   std::span<const ValueId> free_values() const { return free_; }
+  bool can_decide(ValueId value) const;  // and is open
   void decide(ValueId value, int decision);
 
   Cut cut(double price, Bytes budget);
@@ -43,13 +46,12 @@ class TIDEMARK_API CutModel {
   Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr);
   int cuts_made() const { return cuts_made_; }
 
-  // The flow of the last cut as multipliers of the certificate's rows: of (reader, value), or of an output.
-  struct Multiplier {
-    TaskId reader;  // -1: an output
-    ValueId value;
-    double seconds;
-  };
-  std::vector<Multiplier> multipliers() const;
+  // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.
+  Certificate::Leaf leaf(double price) const;
+
+ private:
+  class Builder;
+  Cut chosen() const;
   // Where several makers share a floor: part of it is charged for the run that makes `value` for `reader`,
   // which surely runs before the moment or is the moment itself; so that another run after it is beyond the
   // floor.
@@ -59,10 +61,6 @@ class TIDEMARK_API CutModel {
     ValueId value;
     double seconds;
   };
-  const std::vector<Shared>& shared() const { return shared_; }
-
- private:
-  class Builder;
   struct Need {
     ValueId value;
     int node, to, edge;
@@ -71,7 +69,7 @@ class TIDEMARK_API CutModel {
   };
   struct Run {
     TaskId task;
-    int node;
+    int node, edge;
     double seconds;
   };
   struct Demand {
@@ -90,7 +88,8 @@ class TIDEMARK_API CutModel {
   std::vector<Demand> demands_;
   std::vector<ValueId> free_;
   std::vector<Shared> shared_;
-  Bytes forced_ = 0, decided_ = 0, unmakeable_ = 0;
+  Bytes forced_ = 0, decided_ = 0;
+  bool has_unmakeable_ = false;
   double most_extra_ = 0;
   int cuts_made_ = 0;
 };

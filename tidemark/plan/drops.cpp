@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/drops.h"
 
+#include <cmath>
 #include <limits>
 
 namespace tidemark::plan {
@@ -11,6 +12,7 @@ constexpr std::size_t kMostTasks = 600;  // in one closure: beyond it another bu
 Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   const Model& m = line.model();
   mark_.assign(static_cast<std::size_t>(m.all), 0);
+  banned_use_.assign(static_cast<std::size_t>(m.buffers), -1);
   std::vector<double> ratio(static_cast<std::size_t>(m.buffers), std::numeric_limits<double>::infinity());
   for (BufferId b = 0; b < m.buffers; ++b) {
     const auto i = static_cast<std::size_t>(b);
@@ -25,7 +27,14 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   }
   std::stable_sort(by_ratio_.begin(), by_ratio_.end(),
                    [&](BufferId x, BufferId y) { return ratio[static_cast<std::size_t>(x)] < ratio[static_cast<std::size_t>(y)]; });
-  for (const BufferId b : by_ratio_) ratio_.push_back(ratio[static_cast<std::size_t>(b)]);
+  for (const BufferId b : by_ratio_) {
+    ratio_.push_back(ratio[static_cast<std::size_t>(b)]);
+    double least = std::numeric_limits<double>::infinity();
+    for (const TaskId t : m.makers[static_cast<std::size_t>(b)]) {
+      if (m.can_repeat[static_cast<std::size_t>(t)]) least = std::min(least, m.seconds[static_cast<std::size_t>(t)]);
+    }
+    least_seconds_.push_back(least);
+  }
 }
 
 bool Drops::may_run(TaskId t, std::int32_t before) const {
@@ -119,7 +128,8 @@ bool Drops::collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop
       }
       continue;
     }
-    if (t < 0) {
+    const bool keep = t >= 0 && price_now_ > 0 && c != b && m.seconds[static_cast<std::size_t>(t)] > price_now_ * static_cast<double>(size);
+    if (t < 0 || keep) {
       if (c == b) return false;
       if (last < at) drop.relief -= size;
       continue;
@@ -133,27 +143,40 @@ bool Drops::evaluate(BufferId b, std::int32_t at, double most_seconds, Drop& dro
   const auto& list = line_->events(b);
   const std::size_t i = line_->event_from(b, at);
   if (i == 0 || i >= list.size() || !list[i].use || list[i].slot == at) return false;
+  if (banned_use_[static_cast<std::size_t>(b)] == list[i].slot) return false;
   drop.buffer = b;
   drop.before = list[i].slot;
   return collect(b, at, most_seconds, drop);
 }
 
+
 bool Drops::find(std::int32_t at, Bytes need, double noise, Rng& rng, Drop& best) {
-  double least = std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity(), cap = least;
   best.buffer = -1;
+  price_now_ = noise > 0 ? price_ * std::exp2(6 * rng.uniform() - 3) : price_;
   for (std::size_t k = 0; k < by_ratio_.size(); ++k) {
     if (ratio_[k] > least) break;
+    if (least_seconds_[k] >= cap || !line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0)) continue;
     const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
-    const double cap = least < std::numeric_limits<double>::infinity() ? least * static_cast<double>(need) / factor
-                                                                        : std::numeric_limits<double>::infinity();
-    if (!evaluate(by_ratio_[k], at, cap, trial_)) continue;
+    if (!evaluate(by_ratio_[k], at, cap / factor, trial_)) continue;
     const double score = factor * trial_.seconds / static_cast<double>(std::min(trial_.relief, need));
     if (score < least) {
       least = score;
+      cap = least * static_cast<double>(need);
       std::swap(best, trial_);
     }
   }
   return best.buffer >= 0;
+}
+
+void Drops::ban(BufferId b, std::int32_t use) {
+  banned_use_[static_cast<std::size_t>(b)] = use;
+  banned_.push_back(b);
+}
+
+void Drops::lift_bans() {
+  for (const BufferId b : banned_) banned_use_[static_cast<std::size_t>(b)] = -1;
+  banned_.clear();
 }
 
 bool Drops::apply(const Drop& drop) {

@@ -33,6 +33,14 @@ class Drops {
   enum class Outcome { fits, stuck, no_room };
   Outcome repair(double most_seconds, double noise, Rng& rng, int most_drops);
 
+  // A gap, by the use that ends it, that `find` leaves alone until all bans are lifted.
+  void ban(BufferId b, std::int32_t use);
+  void lift_bans();
+
+  // Seconds that a byte over the moment is worth: above it an ancestor is kept rather than made again. 0: made again whenever it can be.
+  void set_price(double price) { price_ = price; }
+  double price() const { return price_; }
+
   void set_budget(Bytes budget) { budget_ = budget; }
   Bytes budget() const { return budget_; }
 
@@ -44,9 +52,12 @@ class Drops {
   Timeline* line_;
   Bytes budget_;
   std::vector<BufferId> by_ratio_;       // what can be made again, least seconds per byte first
-  std::vector<double> ratio_;            // of by_ratio_
+  std::vector<double> ratio_, least_seconds_;  // of by_ratio_
   std::vector<std::int32_t> mark_;       // by task: in the closure being built (round number)
   std::int32_t round_ = 0;
+  double price_ = 0, price_now_ = 0;
+  std::vector<std::int32_t> banned_use_;  // by buffer; -1: none
+  std::vector<BufferId> banned_;
   struct Frame {
     TaskId task;
     std::size_t next;  // of its reads

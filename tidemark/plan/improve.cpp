@@ -129,21 +129,32 @@ bool Improve::ruin_and_recreate(double slack) {
   const std::int64_t kind = rng_.below(4);
   const std::int64_t width = 1 + rng_.below(kind == 0 ? 2 : kind == 1 ? 6 : 20);
   const std::int64_t first = std::max<std::int64_t>(0, centre - width / 2), last = std::min(n, first + width);
+  const bool ban = rng_.below(2) == 0;
+  const auto ruin = [&](std::int32_t s) {
+    if (line_->task_at(s) < 0 || !line_->removable(s)) return;
+    if (ban && rng_.below(2) == 0) {
+      for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(s))]) {
+        const std::size_t i = line_->event_from(w, s) + 1;
+        if (i < line_->events(w).size() && line_->events(w)[i].use) drops_->ban(w, line_->events(w)[i].slot);
+      }
+    }
+    line_->remove(s);
+  };
   for (std::int64_t k = first; k < last; ++k) {
-    if (kind == 3 && rng_.below(3) == 0) continue;
-    const std::int32_t s = extra_[static_cast<std::size_t>(k)];
-    if (line_->task_at(s) >= 0 && line_->removable(s)) line_->remove(s);
+    if (kind != 3 || rng_.below(3) != 0) ruin(extra_[static_cast<std::size_t>(k)]);
   }
   if (kind != 0) {
-    for (int k = 0; k < 2; ++k) {
-      const std::int32_t s = extra_[static_cast<std::size_t>(rng_.below(n))];
-      if (line_->task_at(s) >= 0 && line_->removable(s)) line_->remove(s);
-    }
+    for (int k = 0; k < 2; ++k) ruin(extra_[static_cast<std::size_t>(rng_.below(n))]);
   }
-  if (!line_->changed_since(mark)) return false;
+  if (!line_->changed_since(mark)) {
+    drops_->lift_bans();
+    return false;
+  }
   const std::size_t ruined = line_->mark();
-  const double noise = rng_.below(3) == 0 ? 0.0 : 0.4 * rng_.uniform();
+  const std::int64_t level = rng_.below(4);
+  const double noise = level == 0 ? 0.0 : level == 3 ? 2.0 * rng_.uniform() : 0.4 * rng_.uniform();
   const auto outcome = drops_->repair(before + slack, noise, rng_, 64);
+  drops_->lift_bans();
   if (outcome != Drops::Outcome::fits) {
     line_->undo_to(mark);
     if (outcome == Drops::Outcome::no_room) line_->respread(6);

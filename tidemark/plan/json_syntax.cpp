@@ -43,7 +43,9 @@ class Scanner {
     return true;
   }
   void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
 
   // One value; an object or a list that is not empty is opened, up to its first value.
@@ -88,7 +90,8 @@ class Scanner {
       ++at_;
       if (c == '"') return nullptr;
       if (c == '\\') {
-        if (std::string_view("\"\\/bfnrtu").find(peek()) == std::string_view::npos || at_ == text_.size()) return "an unknown escape in a string";
+        if (std::string_view("\"\\/bfnrtu").find(peek()) == std::string_view::npos || at_ == text_.size())
+          return "an unknown escape in a string";
         ++at_;
       }
     }

@@ -42,7 +42,7 @@ std::vector<std::int32_t> order_by(const Items& items, Rule rule) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Item& a = items.items[i];
     const double size = -static_cast<double>(a.height), begin = a.begin, end = a.end;
-    const double duration = begin - end, extent = -area(items, a);
+    const double duration = begin - end, extent = -area(items, a), most = -static_cast<double>(a.most);
     const auto id = static_cast<std::int32_t>(i);
     switch (rule) {
       case Rule::size_start:
@@ -51,8 +51,11 @@ std::vector<std::int32_t> order_by(const Items& items, Rule rule) {
       case Rule::size_duration:
         keys[i] = {size, duration, begin, id};
         break;
-      case Rule::size_end:
-        keys[i] = {size, -end, duration, id};
+      case Rule::busiest_duration:
+        keys[i] = {most, duration, size, id};
+        break;
+      case Rule::busiest_size:
+        keys[i] = {most, size, duration, id};
         break;
       case Rule::area:
         keys[i] = {extent, size, begin, id};
@@ -71,8 +74,9 @@ std::vector<std::int32_t> order_by(const Items& items, Rule rule) {
   return order;
 }
 
-Layout fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree) {
-  Layout out;
+Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree, Units limit) {
+  Fitted result;
+  Layout& out = result.layout;
   out.offsets.assign(items.items.size(), 0);
   tree.clear();
   Ranges blocked;
@@ -93,11 +97,15 @@ Layout fit(const Items& items, std::span<const std::int32_t> order, Fit kind, Ad
                 [](const Range& a, const Range& b) { return a.begin < b.begin; });
       offset = choose(blocked, item.height, kind);
     }
+    if (offset + item.height > limit) {
+      result.too_high = id;
+      return result;
+    }
     out.offsets[static_cast<std::size_t>(id)] = offset;
     for (const Part& p : parts) tree.add(p.begin, p.end, {offset, offset + p.height});
     out.height = std::max(out.height, offset + item.height);
   }
-  return out;
+  return result;
 }
 
 }  // namespace tidemark::plan::packing

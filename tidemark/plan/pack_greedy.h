@@ -3,16 +3,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
+
 #include "tidemark/plan/pack_items.h"
 #include "tidemark/plan/pack_tree.h"
 
 namespace tidemark::plan::packing {
 
-enum class Rule { size_start, size_duration, size_end, area, duration, start };
+// What comes first: the largest (ties by start, or by length of life), what lives at the busiest moment (ties by length
+// of life, or by size), the longest-lived, the largest by bytes times sections, the earliest.
+enum class Rule { size_start, size_duration, busiest_duration, busiest_size, duration, area, start };
 enum class Fit { first, best };  // the lowest gap, or the smallest
 
 std::vector<std::int32_t> order_by(const Items& items, Rule rule);
-// Places all items in this order. `tree` is scratch.
-Layout fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree);
+// Places all items in this order; stops at the first that ends above `limit` and names it, if one is given. `tree` is scratch.
+struct Fitted {
+  Layout layout;
+  std::int32_t too_high = -1;
+};
+Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree,
+           Units limit = std::numeric_limits<Units>::max());
 
 }  // namespace tidemark::plan::packing

@@ -2,6 +2,7 @@
 #include "tidemark/plan/pack_items.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tidemark/base/error.h"
 
@@ -9,6 +10,22 @@ namespace tidemark::plan::packing {
 namespace {
 
 constexpr Bytes kMostBytes = Bytes{1} << 62;
+
+// Sets Item::most: table[k][s] is the most live in the 2^k sections from s.
+void find_busiest(Items& items) {
+  std::vector<std::vector<Units>> table{items.live};
+  for (std::size_t width = 2; width <= items.live.size(); width *= 2) {
+    const std::vector<Units>& half = table.back();
+    std::vector<Units> whole(items.live.size() - width + 1);
+    for (std::size_t s = 0; s < whole.size(); ++s) whole[s] = std::max(half[s], half[s + width / 2]);
+    table.push_back(std::move(whole));
+  }
+  for (Item& i : items.items) {
+    const auto length = static_cast<std::uint32_t>(i.end - i.begin);
+    const auto k = static_cast<std::size_t>(std::bit_width(length) - 1);
+    i.most = std::max(table[k][static_cast<std::size_t>(i.begin)], table[k][static_cast<std::size_t>(i.end) - (std::size_t{1} << k)]);
+  }
+}
 
 // Refuses what has no meaning; returns for each interval the one that follows it, or -1.
 std::vector<std::int32_t> verify(std::span<const Interval> intervals, Bytes align) {
@@ -105,6 +122,7 @@ Items make_items(std::span<const Interval> intervals, Bytes align) {
     out.live[s] = now += change[s];
     out.lower_bound = std::max(out.lower_bound, now);
   }
+  find_busiest(out);
   return out;
 }
 

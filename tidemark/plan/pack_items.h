@@ -23,6 +23,7 @@ struct Item {
   std::int32_t begin = 0, end = 0;             // sections
   std::int32_t first_part = 0, last_part = 0;  // [first, last) in Items::parts
   Units height = 0;                            // of the first part, the highest
+  Units most = 0;                              // live at the busiest section of its life
 };
 
 struct Items {

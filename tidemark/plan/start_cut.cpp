@@ -2,6 +2,7 @@
 #include "tidemark/plan/start_cut.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tidemark/plan/mincut.h"
 
@@ -36,13 +37,13 @@ class Network {
   }
 
   // The answer for a price in seconds per byte; prices rise from call to call.
-  Cut solve(double price) {
+  CutStart solve(double price) {
     for (const auto& [edge, b] : storage_) {
       const double cost = price * static_cast<double>(timeline_->model().size[static_cast<std::size_t>(b)]) * unit_;
       cut_.set_capacity(edge, static_cast<MinCut::Flow>(std::min(cost, 4e17)));
     }
     cut_.solve();
-    Cut cut;
+    CutStart cut;
     cut.moment = moment_;
     const Model& m = timeline_->model();
     for (const TaskId t : tasks_) {
@@ -142,23 +143,84 @@ Bytes bytes_of_run(const Timeline& line, std::int32_t moment) {
   return bytes;
 }
 
+namespace {
+
+// The tasks of `more` that are not in `fewer`, grouped so that no buffer connects two groups, in order of their first task.
+std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const CutStart& fewer, const CutStart& more) {
+  const Model& m = line.model();
+  std::vector<char> in(static_cast<std::size_t>(m.tasks), 0);
+  for (const TaskId t : more.again) in[static_cast<std::size_t>(t)] = 1;
+  for (const TaskId t : fewer.again) in[static_cast<std::size_t>(t)] = 0;
+  std::vector<TaskId> parent(static_cast<std::size_t>(m.tasks));
+  for (TaskId t = 0; t < m.tasks; ++t) parent[static_cast<std::size_t>(t)] = t;
+  const auto root = [&](TaskId t) {
+    while (parent[static_cast<std::size_t>(t)] != t) {
+      t = parent[static_cast<std::size_t>(t)] = parent[static_cast<std::size_t>(parent[static_cast<std::size_t>(t)])];
+    }
+    return t;
+  };
+  for (const TaskId t : more.again) {
+    if (!in[static_cast<std::size_t>(t)]) continue;
+    for (const BufferId b : m.reads[static_cast<std::size_t>(t)]) {
+      for (const TaskId maker : m.makers[static_cast<std::size_t>(b)]) {
+        if (in[static_cast<std::size_t>(maker)]) parent[static_cast<std::size_t>(root(t))] = root(maker);
+      }
+    }
+  }
+  std::vector<std::int32_t> index(static_cast<std::size_t>(m.tasks), -1);
+  std::vector<std::vector<TaskId>> parts;
+  for (const TaskId t : more.again) {
+    if (!in[static_cast<std::size_t>(t)]) continue;
+    std::int32_t& i = index[static_cast<std::size_t>(root(t))];
+    if (i < 0) {
+      i = static_cast<std::int32_t>(parts.size());
+      parts.emplace_back();
+    }
+    parts[static_cast<std::size_t>(i)].push_back(t);
+  }
+  return parts;
+}
+
+}  // namespace
+
+CutStart mix(const Timeline& line, const CutStart& fewer, const CutStart& more, Bytes room) {
+  const auto parts = independent_parts(line, fewer, more);
+  if (parts.size() < 2 || fewer.stored <= more.stored) return more;
+  // Each part saves about its share of seconds, as all have the same price.
+  const double per_second = static_cast<double>(fewer.stored - more.stored) / std::max(1e-300, more.seconds - fewer.seconds);
+  CutStart cut = fewer;
+  double stored = static_cast<double>(fewer.stored);
+  for (const auto& part : parts) {
+    if (stored <= static_cast<double>(room)) break;
+    double seconds = 0;
+    for (const TaskId t : part) seconds += line.model().seconds[static_cast<std::size_t>(t)];
+    cut.seconds += seconds;
+    stored -= seconds * per_second;
+    cut.again.insert(cut.again.end(), part.begin(), part.end());
+  }
+  cut.stored = static_cast<Bytes>(stored);
+  std::sort(cut.again.begin(), cut.again.end(),
+            [&](TaskId x, TaskId y) { return line.runs_of(x).front() < line.runs_of(y).front(); });
+  return cut;
+}
+
 // Eisner and Severance (1976): between two known prices the next to try is where their answers cost the same.
-std::vector<Cut> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, const Limit& limit) {
+std::vector<CutStart> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, const Limit& limit) {
   Network start(line, moment);
   Network low_network = start;
-  Cut low = low_network.solve(0);  // stores what is free to store: everything
+  CutStart low = low_network.solve(0);  // stores what is free to store: everything
   if (low.stored <= room) return {low};
   const Model& m = line.model();
   double total = 0;
   for (TaskId t = 0; t < m.tasks; ++t) total += m.seconds[static_cast<std::size_t>(t)];
   double low_price = 0;
-  Cut high = Network(start).solve(std::max(total, 1e-30));
+  CutStart high = Network(start).solve(std::max(total, 1e-30));
   if (high.stored > room) return {high};
   for (int k = 0; k < 60 && !limit.time_is_up(); ++k) {
     const double price = (high.seconds - low.seconds) / static_cast<double>(low.stored - high.stored);
     if (!(price > low_price)) break;
     Network network = low_network;
-    Cut middle = network.solve(price);
+    CutStart middle = network.solve(price);
     if (middle.stored >= low.stored || middle.stored <= high.stored) break;
     if (middle.stored > room) {
       low = std::move(middle);
@@ -171,21 +233,16 @@ std::vector<Cut> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, 
   return {low, high};
 }
 
-bool apply_cut(Timeline& line, const Cut& cut) {
+bool apply_cut(Timeline& line, const CutStart& cut) {
   const Model& m = line.model();
   const std::size_t mark = line.mark();
-  // `moment` is followed while runs move left to make room.
   for (auto it = cut.again.rbegin(); it != cut.again.rend(); ++it) {
     const TaskId t = *it;
     std::int32_t before = line.slots();
     for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
       const auto& list = line.events(w);
-      for (std::size_t i = line.event_from(w, cut.moment + 1); i < list.size(); ++i) {
-        if (list[i].use) {
-          before = std::min(before, list[i].slot);
-          break;
-        }
-      }
+      const std::size_t i = line.event_from(w, cut.moment + 1);
+      if (i < list.size() && list[i].use) before = std::min(before, list[i].slot);
     }
     if (before >= line.slots()) continue;
     std::int32_t slot = -1;
@@ -203,6 +260,44 @@ bool apply_cut(Timeline& line, const Cut& cut) {
     line.insert(t, slot);
   }
   return true;
+}
+
+bool repair_by_cuts(Timeline& line, Drops& drops, const CutRule& rule, Rng& rng, const Limit& limit) {
+  const Model& m = line.model();
+  const std::size_t mark = line.mark();
+  Bytes least = line.peak();
+  int since = 0;
+  for (int k = 0; k < rule.most_cuts && line.peak() > drops.budget() && since < 6 && !limit.time_is_up(); ++k) {
+    const Bytes over = line.peak() - drops.budget();
+    if (k > 0 && static_cast<double>(over) < rule.leave * static_cast<double>(drops.budget() - m.base)) break;
+    const std::int32_t moment = line.profile().where_most();
+    const auto room =
+        static_cast<Bytes>(rule.margin * static_cast<double>(drops.budget() - m.base - bytes_of_run(line, moment)));
+    if (room <= 0) break;
+    auto cuts = cuts_at(line, moment, room, limit);
+    CutStart cut = cuts.back();
+    if (k == 0 && cuts.size() == 2 && cuts[0].stored > cuts[1].stored) {
+      drops.set_price((cuts[1].seconds - cuts[0].seconds) / static_cast<double>(cuts[0].stored - cuts[1].stored));
+    }
+    if (cuts.size() == 2 && rule.side == CutRule::Side::fewer) cut = cuts.front();
+    if (cuts.size() == 2 && rule.side == CutRule::Side::mixed) cut = mix(line, cuts[0], cuts[1], room);
+    const std::int32_t before = line.run_count();
+    if (!apply_cut(line, cut)) {
+      // The runs before the moment are spread with the others: found again by how many there are.
+      if (mark != 0) break;
+      std::int32_t index = 0;
+      for (std::int32_t s = 0; s < moment; ++s) index += line.task_at(s) >= 0;
+      line.respread(15);
+      for (std::int32_t s = 0; s < line.slots(); ++s) {
+        if (line.task_at(s) >= 0 && index-- == 0) cut.moment = s;
+      }
+      if (!apply_cut(line, cut)) break;
+    }
+    if (line.run_count() == before) break;
+    since = line.peak() < least ? 0 : since + 1;
+    least = std::min(least, line.peak());
+  }
+  return drops.repair(std::numeric_limits<double>::infinity(), 0, rng, 1000 + 10 * m.tasks) == Drops::Outcome::fits;
 }
 
 }  // namespace tidemark::plan

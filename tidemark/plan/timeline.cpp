@@ -16,6 +16,7 @@ void Timeline::assign(const std::vector<TaskId>& runs, int room) {
   if (events_.empty()) events_.resize(static_cast<std::size_t>(model_->buffers));
   if (runs_of_.empty()) runs_of_.resize(static_cast<std::size_t>(model_->all));
   for (auto& list : events_) list.clear();
+  spans_.assign(events_.size(), {});
   for (auto& list : runs_of_) list.clear();
   group_runs_.assign(static_cast<std::size_t>(model_->tasks), 0);
   credit_.assign(model_->has_in_place() ? static_cast<std::size_t>(slots_) : 0, 0);
@@ -40,23 +41,6 @@ std::vector<TaskId> Timeline::runs() const {
   return out;
 }
 
-std::size_t Timeline::event_from(BufferId b, std::int32_t slot) const {
-  const auto& list = events(b);
-  std::size_t i = list.size();
-  if (i > 16) {
-    return static_cast<std::size_t>(
-        std::lower_bound(list.begin(), list.end(), slot, [](const Event& e, std::int32_t s) { return e.slot < s; }) - list.begin());
-  }
-  while (i > 0 && list[i - 1].slot >= slot) --i;
-  return i;
-}
-
-bool Timeline::live_before(BufferId b, std::int32_t slot) const {
-  const auto& list = events(b);
-  const std::size_t i = event_from(b, slot);
-  return i > 0 && i < list.size() && list[i].use;
-}
-
 // A buffer is live at each of its events and between two of them when the second is a use.
 void Timeline::add_event(BufferId b, std::int32_t slot, bool use) {
   auto& list = events_[static_cast<std::size_t>(b)];
@@ -69,7 +53,8 @@ void Timeline::add_event(BufferId b, std::int32_t slot, bool use) {
   } else {
     profile_.add(use ? previous + 1 : slot, slot, size);
   }
-  list.insert(list.begin() + static_cast<std::ptrdiff_t>(i), Event{slot, use});
+  list.insert(i, {slot, use});
+  refresh_span(b);
   if (model_->has_in_place()) refresh_credits_near(b, slot);
 }
 
@@ -80,7 +65,8 @@ void Timeline::remove_event(BufferId b, std::int32_t slot) {
   const Bytes size = model_->size[static_cast<std::size_t>(b)];
   const bool use = list[i].use;
   const bool live = i + 1 < list.size() && list[i + 1].use;
-  list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+  list.erase(i);
+  refresh_span(b);
   if (live) {
     if (!use) profile_.add(previous + 1, slot - 1, size);
   } else {

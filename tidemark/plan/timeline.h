@@ -4,15 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tidemark/plan/event_list.h"
 #include "tidemark/plan/model.h"
 #include "tidemark/plan/profile.h"
 
 namespace tidemark::plan {
-
-struct Event {
-  std::int32_t slot;
-  bool use;  // else the buffer is made here
-};
 
 class Timeline {
  public:
@@ -28,7 +24,7 @@ class Timeline {
   std::int32_t slots() const { return slots_; }
   std::int32_t run_count() const { return run_count_; }
   TaskId task_at(std::int32_t slot) const { return task_at_[static_cast<std::size_t>(slot)]; }
-  const std::vector<Event>& events(BufferId b) const { return events_[static_cast<std::size_t>(b)]; }
+  const EventList& events(BufferId b) const { return events_[static_cast<std::size_t>(b)]; }
   const std::vector<std::int32_t>& runs_of(TaskId t) const { return runs_of_[static_cast<std::size_t>(t)]; }
   const Profile& profile() const { return profile_; }
   double seconds() const { return seconds_; }
@@ -49,8 +45,18 @@ class Timeline {
   std::int32_t next_run(std::int32_t slot) const;      // or slots()
 
   // Index of the first event of `b` at or after `slot`.
-  std::size_t event_from(BufferId b, std::int32_t slot) const;
-  bool live_before(BufferId b, std::int32_t slot) const;  // kept up to `slot` for a use there or later
+  std::size_t event_from(BufferId b, std::int32_t slot) const { return events(b).from(slot); }
+  // Whether `slot` lies between the first event of `b` and its last: cheap to ask.
+  bool spans(BufferId b, std::int32_t slot) const {
+    const Span& span = spans_[static_cast<std::size_t>(b)];
+    return span.first < slot && slot < span.last;
+  }
+  // Kept up to `slot` for a use there or later.
+  bool live_before(BufferId b, std::int32_t slot) const {
+    const EventList& list = events(b);
+    const std::size_t i = list.from(slot);
+    return i > 0 && i < list.size() && list[i].use;
+  }
 
   std::size_t mark() const { return log_.size(); }
   void undo_to(std::size_t mark);
@@ -71,13 +77,21 @@ class Timeline {
   void do_remove(std::int32_t slot);
   void add_event(BufferId b, std::int32_t slot, bool use);
   void remove_event(BufferId b, std::int32_t slot);
+  void refresh_span(BufferId b) {
+    const EventList& list = events(b);
+    spans_[static_cast<std::size_t>(b)] = list.empty() ? Span{} : Span{list.front().slot, list.back().slot};
+  }
   void refresh_credit(std::int32_t slot);
   void refresh_credits_near(BufferId b, std::int32_t slot);
 
   const Model* model_;
   std::int32_t slots_ = 0, end_ = 0, run_count_ = 0;
   std::vector<TaskId> task_at_;
-  std::vector<std::vector<Event>> events_;
+  std::vector<EventList> events_;
+  struct Span {
+    std::int32_t first = 0, last = 0;
+  };
+  std::vector<Span> spans_;
   std::vector<std::vector<std::int32_t>> runs_of_;
   std::vector<std::int32_t> group_runs_;
   std::vector<Bytes> credit_;  // by slot, when the model has pairs: bytes that its run saves by them

@@ -185,7 +185,9 @@ Moment::Moment(const Values& values, TaskId moment)
     for (const auto& [r, into] : t.in_place)
       extra &= into != b || values.problem.buffers[at(r)].resident ||
                values.problem.size(r) < values.problem.size(b);
-    if (extra) held += values.problem.size(b);
+    if (!extra) continue;
+    held += values.problem.size(b);
+    fresh.push_back(w);
   }
 }
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "tidemark/plan/problem.h"
@@ -52,11 +53,14 @@ struct Values {
 struct Moment {
   Moment(const Values& values, TaskId task);
 
+  bool counts(ValueId v) const { return std::find(fresh.begin(), fresh.end(), v) != fresh.end(); }
+
   TaskId task;
   std::vector<bool> before;  // by task: has run (what is `sole` among them: surely; see Values::duty)
   std::vector<bool> after;   // by task: cannot have run yet; `task` itself included
   std::vector<bool>
-      gone;        // by value: an update that replaced it has run, so nobody reads or makes it any more
+      gone;  // by value: an update that replaced it has run, so nobody reads or makes it any more
+  std::vector<ValueId> fresh;  // what the run writes into storage of its own
   Bytes held = 0;  // of the budget: resident, workspace, and what the run writes outside of others' storage
 };
 

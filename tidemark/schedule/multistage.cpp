@@ -1,6 +1,7 @@
 // Revolve over two tiers: its checkpoints form a stack, and each place of the stack is given the tier that
 // its traffic pays for. Stumm & Walther, "MultiStage approaches for optimal offline checkpointing", SISC 31
-// (2009). SPDX-License-Identifier: Apache-2.0
+// (2009).
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
 #include <vector>

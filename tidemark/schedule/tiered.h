@@ -1,6 +1,6 @@
 // Optimal schedules on a hierarchy of memories with write and read times: revolve with costs (one tier),
-// disk_revolve (RAM and an unlimited disk), h_revolve (any number of tiers). SPDX-License-Identifier:
-// Apache-2.0
+// disk_revolve (RAM and an unlimited disk), h_revolve (any number of tiers).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <span>

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #if defined(__AVX2__) || defined(__AVX512F__)
@@ -55,6 +56,16 @@ inline Lanes<double> multiply_add(Lanes<double> a, Lanes<double> b, Lanes<double
   return {(Lanes<double>::Vector)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v)};
 #elif defined(__AVX2__) && defined(__FMA__)
   return {(Lanes<double>::Vector)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v)};
+#else
+  return a * b + c;
+#endif
+}
+
+// The same of one element, for the tail of a vector: tail and body agree bit for bit.
+template <typename T>
+inline T fused(T a, T b, T c) {
+#if defined(__FMA__)
+  return std::fma(a, b, c);
 #else
   return a * b + c;
 #endif

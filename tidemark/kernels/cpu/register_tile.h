@@ -15,10 +15,11 @@ inline constexpr int kTileRows = 6;  // 6 x 2 sums of 16 registers
 template <typename T>
 inline constexpr int kTileColumns = 2 * kLanes<T>;
 
+// Not inlined: among other code the sums would leave their registers.
 // c (=, or += where `add`) a b over k. a: k x kTileRows, b: k x kTileColumns, both packed; c with `stride`.
 template <typename T>
-inline void multiply_tile(std::int64_t k, const T* __restrict a, const T* __restrict b, T* __restrict c,
-                          std::int64_t stride, bool add) {
+[[gnu::noinline]] void multiply_tile(std::int64_t k, const T* __restrict a, const T* __restrict b,
+                                     T* __restrict c, std::int64_t stride, bool add) {
   using V = Lanes<T>;
   V sum[kTileRows][2];
 #pragma GCC unroll 12

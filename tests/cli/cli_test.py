@@ -1,0 +1,223 @@
+# The program from outside: exit codes, messages, and --json against docs/schemas. Usage: cli_test.py PROGRAM SOURCE.
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import schema
+
+PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+DONE, WRONG, NO, INTERRUPTED = 0, 1, 2, 130
+
+CHAIN = {
+    "format": "tidemark-problem", "version": 1, "name": "chain",
+    "buffers": [{"name": "x", "bytes": 10, "resident": True}] + [{"name": f"b{i}", "bytes": 100} for i in range(8)],
+    "tasks": [{"name": "f0", "reads": [0], "writes": [1], "seconds": 1},
+              {"name": "f1", "reads": [1], "writes": [2], "seconds": 1},
+              {"name": "f2", "reads": [2], "writes": [3], "seconds": 1},
+              {"name": "f3", "reads": [3], "writes": [4], "seconds": 1},
+              {"name": "g3", "reads": [3, 4], "writes": [5], "seconds": 2},
+              {"name": "g2", "reads": [2, 5], "writes": [6], "seconds": 2},
+              {"name": "g1", "reads": [1, 6], "writes": [7], "seconds": 2},
+              {"name": "g0", "reads": [0, 7], "writes": [8], "seconds": 2}],
+    "outputs": [8]}
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.chain = self.file("chain.json", json.dumps(CHAIN))
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def file(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+        return self.path(name)
+
+    def run_it(self, *args, code=DONE):
+        result = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, code, (args, result.stdout, result.stderr))
+        self.assertNotIn("\033", result.stdout + result.stderr)
+        if code in (WRONG, NO) and "--json" not in args:
+            self.assertNotEqual(result.stderr, "", args)
+        return result
+
+    def says(self, code, words, *args):
+        result = self.run_it(*args, code=code)
+        self.assertIn(words, result.stdout + result.stderr)
+        return result
+
+    def json_of(self, name, *args, code=DONE):
+        value = json.loads(self.run_it(*args, "--json", code=code).stdout)
+        with open(os.path.join(SOURCE, "docs", "schemas", name + ".json")) as f:
+            self.assertEqual(schema.errors(value, json.load(f)), [])
+        return value
+
+    def test_help_has_examples(self):
+        top = self.run_it("--help").stdout
+        verbs = [line.split()[0] for line in top.split("Subcommands:")[1].splitlines() if line.startswith("  ")]
+        self.assertGreaterEqual(len(verbs), 4)
+        for verb in verbs:
+            self.assertIn(f"Example: tidemark {verb} ", self.run_it(verb, "--help").stdout)
+        self.assertIn("tidemark", self.run_it("--version").stdout)
+
+    def test_wrong_use(self):
+        self.run_it(code=WRONG)
+        self.run_it("plam", code=WRONG)
+        self.run_it("plan", code=WRONG)
+        self.run_it("plan", self.chain, code=WRONG)
+        self.says(WRONG, "bananas", "plan", self.chain, "--budget", "8bananas")
+        self.says(WRONG, "planner", "plan", self.chain, "--budget", "60%", "--planner", "guess")
+        self.says(WRONG, "soon", "plan", self.chain, "--budget", "60%", "--time", "soon")
+        self.says(WRONG, "threads", "plan", self.chain, "--budget", "60%", "--threads", "0")
+        self.says(WRONG, "telepathy", "plan", self.chain, "--budget", "60%", "--without", "telepathy")
+        self.run_it("plan", self.chain, "--budget", "60%", "--seed", "x", code=WRONG)
+
+    def test_files(self):
+        missing = self.path("missing.json")
+        self.says(WRONG, missing, "plan", missing, "--budget", "60%")
+        self.says(WRONG, missing, "check", self.chain, missing)
+        self.says(WRONG, missing, "pack", missing)
+        garbage = self.file("garbage.json", '{"format": "tidemark-problem",\n nonsense')
+        self.says(WRONG, "line 2, column 2", "plan", garbage, "--budget", "60%")
+        self.says(WRONG, "line 2, column 2", "check", self.chain, garbage)
+        self.run_it("plan", self.folder.name, "--budget", "60%", code=WRONG)
+        binary = self.path("binary.json")
+        with open(binary, "wb") as f:
+            f.write(bytes(range(256)))
+        self.run_it("plan", binary, "--budget", "60%", code=WRONG)
+        self.says(WRONG, "is not a folder", "plan", self.chain, "--budget", "60%", "-o", self.path("no/such/plan.json"))
+        self.says(WRONG, "is a folder", "plan", self.chain, "--budget", "60%", "-o", self.folder.name)
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([PROGRAM, "schedule", "revolve", "--steps", "10", "--slots", "2"], stdout=full,
+                                        stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(result.returncode, WRONG)
+            self.assertIn("standard output", result.stderr)
+
+    def test_plan_and_check(self):
+        plan = self.path("plan.json")
+        for budget in ["100%", "75%", "10kB"]:
+            for extra in [[], ["--no-offsets"]]:
+                result = self.run_it("plan", self.chain, "--budget", budget, "--time", "100ms", "-o", plan, *extra)
+                for word in ["time", "peak", "over the floor", "store all"]:
+                    self.assertIn(word, result.stdout)
+                self.says(DONE, "valid", "check", self.chain, plan)
+                verdict = self.json_of("check", "check", self.chain, plan)
+                self.assertTrue(verdict["valid"])
+                printed = self.json_of("plan", "plan", self.chain, "--budget", budget, "--time", "100ms", *extra)
+                self.assertEqual("arena" in printed, not extra)
+                self.assertEqual(printed["problem"], "chain")
+
+    def test_plan_is_kept_for_the_same_seed_and_effort(self):
+        def steps(seed):
+            return self.json_of("plan", "plan", self.chain, "--budget", "75%", "--effort", "50", "--time", "20s", "--seed", seed)["steps"]
+        self.assertEqual(steps("7"), steps("7"))
+
+    def test_warm_start(self):
+        plan = self.path("plan.json")
+        self.run_it("plan", self.chain, "--budget", "75%", "--time", "100ms", "-o", plan)
+        self.run_it("plan", self.chain, "--budget", "80%", "--time", "100ms", "--warm", plan)
+        with open(plan) as f:
+            broken = json.load(f)
+        broken["steps"] = broken["steps"][1:]
+        del broken["arena"]
+        self.says(WRONG, "reads a buffer that is not live", "plan", self.chain, "--budget", "80%", "--warm",
+                  self.file("broken.json", json.dumps(broken)))
+
+    def test_infeasible(self):
+        self.says(NO, "too small", "plan", self.chain, "--budget", "200")
+        answer = self.json_of("plan", "plan", self.chain, "--budget", "200", code=NO)
+        self.assertEqual(answer["status"], "infeasible")
+        self.assertEqual(answer["steps"], [])
+        plan = self.path("no.json")
+        self.run_it("plan", self.chain, "--budget", "200", "-o", plan, code=NO)
+        self.run_it("check", self.chain, plan)
+        self.says(NO, "too small", "plan", self.chain, "--budget", "60%", "--planner", "store_all")
+
+    def test_check_says_no(self):
+        plan = self.path("plan.json")
+        self.run_it("plan", self.chain, "--budget", "100%", "--no-offsets", "-o", plan)
+        with open(plan) as f:
+            good = json.load(f)
+        for words, change in [("seconds is the true one", {"seconds": 1}), ("unknown field", {"colour": "red"}),
+                              ("not live", {"steps": [["run", 1]]}), ("steps are run", {"steps": [["jump", 1]]}),
+                              ("not a place", {"steps": [["run", 99]]}), ("the plan is for", {"problem_hash": "0"})]:
+            bad = copy.deepcopy(good)
+            bad.update(change)
+            path = self.file("bad.json", json.dumps(bad))
+            self.says(NO, words, "check", self.chain, path)
+            self.assertFalse(self.json_of("check", "check", self.chain, path, code=NO)["valid"])
+
+    def test_goldens(self):
+        folders = [os.path.join(SOURCE, "tests/plan/goldens"), os.path.join(SOURCE, "../shared/problems/goldens")]
+        for path in [p for folder in folders for p in glob.glob(folder + "/*.json")]:
+            with open(path) as f:
+                golden = json.load(f)
+            problem = self.file("problem.json", json.dumps(golden["problem"]))
+            with open(os.path.join(SOURCE, "docs/schemas/problem.json")) as f:
+                self.assertEqual(schema.errors(golden["problem"], json.load(f)), [])
+            for item in golden["plans"]:
+                plan = self.file("plan.json", json.dumps(item["plan"]))
+                self.run_it("check", problem, plan, code=DONE if item["valid"] else NO)
+
+    def test_pack(self):
+        csv = self.file("p.csv", "id,lower,upper,size\na,0,3,4\nb,1,5,4\nc,3,6,8\n")
+        out = self.path("out.csv")
+        answer = self.json_of("pack", "pack", csv, "--minimise", "-o", out)
+        self.assertGreaterEqual(answer["bytes"], answer["lower_bound"])
+        self.assertEqual(answer["lower_bound"], 12)
+        with open(out) as f:
+            self.assertIn("offset", f.readline())
+        self.run_it("pack", csv, "--capacity", "1KiB")
+        self.says(NO, "none exists", "pack", csv, "--capacity", "11")
+        self.says(WRONG, "exclude", "pack", csv, "--capacity", "11", "--minimise")
+        self.says(WRONG, "align", "pack", csv, "--align", "0")
+        self.run_it("pack", self.file("bad.csv", "id,lower,upper,size\na,0,3,-4\n"), code=WRONG)
+
+    def test_schedule(self):
+        answer = self.json_of("schedule", "schedule", "revolve", "--steps", "1000", "--slots", "10")
+        self.assertEqual(answer["forward_steps"], 4636)
+        self.assertEqual(answer["reverse_steps"], 1000)
+        self.assertEqual(answer["snapshots"], 10)
+        self.says(DONE, "4636", "schedule", "revolve", "--steps", "1000", "--slots", "10")
+        self.run_it("schedule", "revolve", "--steps", "0", "--slots", "10", code=WRONG)
+        self.run_it("schedule", "revolve", "--steps", "10", "--slots", "0", code=WRONG)
+        self.says(WRONG, "revolve", "schedule", "revolver", "--steps", "10")
+
+    def interrupt(self, *args):
+        process = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        return process.returncode, out, err
+
+    def test_interrupt_keeps_the_best_plan(self):
+        # A ladder on which the bound is not met at once, so that the search is still running.
+        n = 60
+        problem = {"format": "tidemark-problem", "version": 1, "name": "ladder", "outputs": [2 * n],
+                   "buffers": [{"bytes": 10, "resident": True}] + [{"bytes": 64 + 37 * i % 101} for i in range(2 * n)], "tasks": []}
+        for i in range(n):
+            problem["tasks"].append({"reads": [i] if i < 2 else [i, i - 1], "writes": [i + 1], "seconds": 1 + 13 * i % 7})
+        for i in range(n):
+            problem["tasks"].append({"reads": [n + i, n - i] if i else [n], "writes": [n + i + 1], "seconds": 2 + 11 * i % 5})
+        path, plan = self.file("ladder.json", json.dumps(problem)), self.path("plan.json")
+        code, out, err = self.interrupt("plan", path, "--budget", "60%", "--time", "300s", "-o", plan)
+        self.assertEqual(code, INTERRUPTED, (out, err))
+        self.assertIn("best plan so far", err)
+        self.run_it("check", path, plan)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,48 @@
+// tidemark pose: the training step of a model as a problem file.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "tidemark/base/text.h"
+#include "tidemark/cli/problem_source.h"
+#include "tidemark/cli/terminal.h"
+#include "tidemark/plan/budget.h"
+
+namespace tidemark::cli {
+namespace {
+
+class PoseVerb : public Command {
+ public:
+  void declare(Args& args) override {
+    source_.declare(args);
+    args.option("-o,--output", output_, "Write the problem there instead of to standard output");
+    args.footer("Example: tidemark pose gpt2-124m --batch 1 --seq 256 -o problem.json");
+  }
+  int run() override {
+    expect_writable(output_);
+    const plan::Problem problem = source_.get();
+    const std::string text = plan::write_problem(problem);
+    if (output_.empty()) {
+      fmt::print("{}", text);
+      return Exit::done;
+    }
+    write_file(output_, text);
+    Table table;
+    table.row("written", output_);
+    table.row("tasks", fmt::format("{}", problem.tasks.size()));
+    table.row("buffers", fmt::format("{}", problem.buffers.size()));
+    table.row("resident", format_bytes(plan::resident_bytes(problem)));
+    table.row("keeping everything", format_bytes(plan::store_all_live_peak(problem)));
+    table.print();
+    return Exit::done;
+  }
+
+ private:
+  ProblemSource source_;
+  std::string output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> pose_verb() { return std::make_unique<PoseVerb>(); }
+
+}  // namespace tidemark::cli

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/ops/table.h"
+
+namespace tidemark {
+
+OpList fft_ops() { return {}; }
+
+}  // namespace tidemark

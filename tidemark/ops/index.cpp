@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/ops/index.h"
+
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/views.h"
+
+namespace tidemark {
+namespace {
+
+// An index against an axis: the range it means. A position is a slice of one whose axis goes away.
+struct Part {
+  std::int64_t begin, end, step;
+  bool drop;
+};
+
+std::int64_t within(std::int64_t i, std::int64_t n) {
+  if (i < 0) i += n;
+  return i < 0 ? 0 : i > n ? n : i;  // slices are cut to the axis, as in Python
+}
+
+Part resolve(const Index& index, const Shape& shape, int axis) {
+  const std::int64_t n = shape[axis];
+  if (index.position) {
+    const std::int64_t p = *index.position < 0 ? *index.position + n : *index.position;
+    if (p < 0 || p >= n)
+      fail(Error::Kind::usage, "[index] {} vs axis {} of {}", *index.position, axis, to_string(shape));
+    return {p, p + 1, 1, true};
+  }
+  if (index.part.step < 1)
+    fail(Error::Kind::usage, "[index] a step of {} is not positive; use flip", index.part.step);
+  const std::int64_t begin = within(index.part.begin.value_or(0), n);
+  const std::int64_t end = within(index.part.end.value_or(n), n);
+  return {begin, end < begin ? begin : end, index.part.step, false};
+}
+
+void check_count(const Tensor& x, const std::vector<Index>& indices) {
+  if (indices.size() > x.shape().sizes().size())
+    fail(Error::Kind::usage, "[index] {} indices vs {} with {} axes", indices.size(), to_string(x.shape()),
+         x.rank());
+}
+
+// The part with every axis still there.
+Tensor cut(const Tensor& x, const std::vector<Part>& parts, std::size_t count, Where where) {
+  Tensor y = x;
+  for (std::size_t a = 0; a < count; ++a)
+    y = slice(y, static_cast<int>(a), parts[a].begin, parts[a].end, parts[a].step, where);
+  return y;
+}
+
+// Writes innermost first: the part of x along the outer axes is read, changed and written back.
+Tensor write_axes(const Tensor& x, const Tensor& part, const std::vector<Part>& parts, std::size_t axis,
+                  Where where) {
+  // From here on everything is replaced: the part itself.
+  bool whole = true;
+  for (std::size_t a = axis; a < parts.size(); ++a)
+    whole = whole && parts[a].begin == 0 && parts[a].step == 1 && parts[a].end == x.size(static_cast<int>(a));
+  if (whole) return part;
+  const Part& p = parts[axis];
+  const Tensor old = slice(x, static_cast<int>(axis), p.begin, p.end, p.step, where);
+  return update_slice(x, write_axes(old, part, parts, axis + 1, where), static_cast<int>(axis), p.begin,
+                      p.step, where);
+}
+
+}  // namespace
+
+Operand::Operand(Indexed& part, Where w) : tensor(static_cast<Tensor>(part)), where(w) {}
+Operand::Operand(Indexed&& part, Where w) : tensor(static_cast<Tensor>(part)), where(w) {}
+
+Tensor read_part(const Tensor& x, const std::vector<Index>& indices, Where where) {
+  check_count(x, indices);
+  std::vector<Part> parts;
+  for (std::size_t a = 0; a < indices.size(); ++a)
+    parts.push_back(resolve(indices[a], x.shape(), static_cast<int>(a)));
+  const Tensor y = cut(x, parts, parts.size(), where);
+  std::vector<std::int64_t> sizes;
+  for (int a = 0; a < y.rank(); ++a) {
+    if (static_cast<std::size_t>(a) >= parts.size() || !parts[static_cast<std::size_t>(a)].drop)
+      sizes.push_back(y.size(a));
+  }
+  return reshape(y, sizes, where);
+}
+
+Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Operand& part) {
+  check_count(x, indices);
+  std::vector<Part> parts;
+  std::vector<std::int64_t> kept, full;
+  for (int a = 0; a < x.rank(); ++a) {
+    const auto k = static_cast<std::size_t>(a);
+    parts.push_back(k < indices.size() ? resolve(indices[k], x.shape(), a) : Part{0, x.size(a), 1, false});
+    const std::int64_t n = (parts[k].end - parts[k].begin + parts[k].step - 1) / parts[k].step;
+    full.push_back(n);
+    if (!parts[k].drop) kept.push_back(n);
+  }
+  const Tensor value = part.tensor.defined()
+                           ? broadcast_to(part.tensor, Shape(kept), part.where)
+                           : full_beside(x, {Shape(kept), x.dtype()}, part.number, part.where);
+  return write_axes(x, reshape(value, full, part.where), parts, 0, part.where);
+}
+
+Indexed::operator Tensor() const { return read_part(whole_, indices_); }
+Indexed& Indexed::operator=(const Operand& part) {
+  whole_ = write_part(whole_, indices_, part);
+  return *this;
+}
+Indexed& Indexed::operator+=(const Operand& part) {
+  whole_ = write_part(whole_, indices_, Operand(read_part(whole_, indices_, part.where) + part, part.where));
+  return *this;
+}
+
+Indexed Tensor::operator[](const Index& index) { return Indexed(*this, {index}); }
+Tensor Tensor::operator[](const Index& index) const { return read_part(*this, {index}); }
+
+}  // namespace tidemark

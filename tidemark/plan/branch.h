@@ -1,0 +1,24 @@
+// Branching on "stored or not" at one moment, where a few large values make the priced relaxation loose. Part
+// of bound. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <limits>
+
+#include "tidemark/plan/certificate.h"
+#include "tidemark/plan/cut.h"
+
+namespace tidemark::plan {
+
+struct BranchOptions {
+  Bytes budget = 0;
+  double enough = std::numeric_limits<double>::infinity();  // no need to prove more
+  int leaves = 64;                                          // at most
+  std::function<bool()> go_on;                              // asked before each leaf is split
+};
+
+// Best-first: always splits the leaf with the lowest bound, on the largest value that the two cuts beside its
+// best price treat differently. The bound is that of the certificate's lowest leaf.
+Certificate branch(const Values& values, CutModel& model, const BranchOptions& options);
+
+}  // namespace tidemark::plan

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/certificate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tidemark::plan {
+namespace {
+
+using Wide = __int128;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+bool has(std::span<const std::int32_t> list, std::int32_t item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+// price x bytes in units, exactly, rounded down or up.
+Wide priced(double price, Bytes bytes, int unit_exponent, bool up) {
+  if (price == 0 || bytes == 0) return 0;
+  int exponent = 0;
+  const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(price, &exponent), 53));
+  const int shift = exponent - 53 - unit_exponent;
+  const Wide product = static_cast<Wide>(mantissa) * bytes;
+  if (shift >= 0) return product << shift;
+  if (shift < -126) return up ? 1 : 0;
+  const Wide floor = product >> -shift;
+  return up && (floor << -shift) != product ? floor + 1 : floor;
+}
+
+}  // namespace
+
+double Certificate::unit() const { return std::ldexp(1.0, unit_exponent); }
+
+int unit_exponent_for(double floor_seconds) {
+  int exponent = 0;
+  std::frexp(std::max(floor_seconds, 1e-200), &exponent);
+  return exponent - 50;
+}
+
+Evaluation::Evaluation(const Values& values, std::vector<TaskId> moments, int unit_exponent, Bytes budget)
+    : values_(values), unit_exponent_(unit_exponent), budget_(budget) {
+  for (TaskId t : moments) {
+    facts_.emplace_back(values, t);
+    if (facts_.size() > 1) chain_ = chain_ && facts_.back().before[at(facts_[facts_.size() - 2].task)];
+  }
+  const int n = values.tasks();
+  cost_.resize(at(n));
+  usual_floor_.resize(at(n));
+  for (TaskId t = 0; t < n; ++t) {
+    cost_[at(t)] =
+        static_cast<Units>(std::floor(std::ldexp(values.problem.tasks[at(t)].seconds, -unit_exponent)));
+    if (values.duty[at(t)] == t) usual_floor_[at(t)] = cost_[at(t)];
+  }
+  for (TaskId t = 0; t < n; ++t) {
+    const TaskId duty = values.duty[at(t)];
+    if (duty >= 0) usual_floor_[at(duty)] = std::min(usual_floor_[at(duty)], cost_[at(t)]);
+  }
+  for (TaskId t = 0; t < n; ++t) {
+    for (int l = 0; l < stages() && values.duty[at(t)] >= 0; ++l) {
+      if (run_range(l, l, t).first == 1) usual_floor_[at(values.duty[at(t)])] = 0;
+    }
+  }
+}
+
+std::pair<int, int> Evaluation::run_range(int i, int j, TaskId t) const {
+  const int k = stages() - 1;
+  const bool not_before_i = i == 0 || facts_[at(i - 1)].after[at(t)];
+  const bool by_end_of_j = j == k ? values_.sole[at(t)] : static_cast<bool>(facts_[at(j)].before[at(t)]);
+  if (not_before_i && by_end_of_j) return {1, 1};
+  if (j < k && facts_[at(j)].after[at(t)]) return {0, 0};
+  if (i > 0) {
+    const Moment& m = facts_[at(i - 1)];
+    if (values_.problem.tasks[at(t)].once && m.before[at(t)]) return {0, 0};
+    for (ValueId v : values_.reads[t]) {
+      if (m.gone[at(v)]) return {0, 0};
+    }
+    for (ValueId v : values_.writes[t]) {
+      if (m.gone[at(v)]) return {0, 0};
+    }
+  }
+  return {0, 1};
+}
+
+std::pair<int, int> Evaluation::stored_range(int i, ValueId v) const {
+  if (i == 0) return values_.given[at(v)] ? std::pair{1, 1} : std::pair{0, 0};
+  if (i == stages()) return {1, 1};  // an output at the end
+  const Moment& m = facts_[at(i - 1)];
+  if (has(values_.reads[m.task], v)) return {1, 1};
+  if (m.gone[at(v)] || m.counts(v)) return {0, 0};
+  if (values_.given[at(v)]) return {0, 1};
+  for (TaskId maker : values_.makers[v]) {
+    if (!m.after[at(maker)]) return {0, 1};
+  }
+  return {0, 0};
+}
+
+double Evaluation::seconds(const Certificate::Leaf& leaf) const {
+  const bool timed = !leaf.impossible;
+  const int k = stages() - 1;
+  const int n = values_.tasks();
+  // Reduced costs: of run(i, j, t) by pair of stages, made on first use, and of stored(i, v).
+  std::vector<std::vector<Wide>> run(at((k + 1) * (k + 1)));
+  std::vector<std::vector<Wide>> stored(at(k) + 2, std::vector<Wide>(at(values_.values()), 0));
+  const auto runs = [&](int i, int j) -> std::vector<Wide>& {
+    auto& list = run[at(i * (k + 1) + j)];
+    if (list.empty()) list.assign(at(n), 0);
+    return list;
+  };
+  Wide total = 0;
+  for (int l = 0; l <= k; ++l) {
+    auto& r = runs(l, l);
+    for (TaskId t = 0; timed && t < n; ++t) r[at(t)] = cost_[at(t)];
+  }
+  std::vector<Units> floors = usual_floor_;
+  if (!timed) floors.assign(floors.size(), 0);
+  for (const auto& f : leaf.floors) floors[at(f.task)] = f.y;
+  for (TaskId t = 0; t < n; ++t) {
+    if (values_.duty[at(t)] == t) total += floors[at(t)];
+    const Units y = values_.duty[at(t)] >= 0 ? floors[at(values_.duty[at(t)])] : 0;
+    for (int l = 0; l <= k && y != 0; ++l) runs(l, l)[at(t)] -= y;
+  }
+  for (int i = 1; i <= k; ++i) {
+    const Bytes held = facts_[at(i - 1)].held;
+    const double price = leaf.prices[at(i - 1)];
+    const auto worth = [&](Bytes bytes, bool up) -> Wide {
+      return timed ? priced(price, bytes, unit_exponent_, up) : Wide{bytes};
+    };
+    Bytes most = std::max(budget_, held);
+    for (Bytes size : values_.size) most = std::max(most, size);
+    if (std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p99 && timed) return -kInfinity;
+    for (ValueId v = 0; v < values_.values(); ++v) stored[at(i)][at(v)] += worth(values_.size[at(v)], false);
+    total -= budget_ >= held ? worth(budget_ - held, true) : -worth(held - budget_, false);
+  }
+  const bool movable = !values_.problem.tiers.empty();
+  const auto supply = [&](int i, int j, ValueId v, Units y) {
+    stored[at(i)][at(v)] -= y;
+    for (TaskId m : values_.makers[v]) runs(i, j)[at(m)] -= y;
+    if (movable && !values_.resident[at(v)]) total -= y;  // it may be fetched
+  };
+  for (const auto& r : leaf.need) {
+    runs(r.i, r.j)[at(r.task)] += r.y;
+    supply(r.i, r.j, r.value, r.y);
+  }
+  for (const auto& r : leaf.keep) {
+    stored[at(r.at)][at(r.value)] += r.y;
+    supply(r.i, r.j, r.value, r.y);
+  }
+  for (const auto& r : leaf.sum) {
+    runs(r.i, r.j)[at(r.task)] += r.y;
+    for (int l = r.i; l <= r.j; ++l) runs(l, l)[at(r.task)] -= r.y;
+  }
+  for (const auto& r : leaf.within) {
+    runs(r.a, r.b)[at(r.task)] += r.y;
+    runs(r.i, r.j)[at(r.task)] -= r.y;
+  }
+  const auto add = [&](Wide reduced, std::pair<int, int> range) {
+    total += reduced > 0 ? reduced * range.first : reduced * range.second;
+  };
+  for (int i = 0; i <= k; ++i) {
+    for (int j = i; j <= k; ++j) {
+      const auto& list = run[at(i * (k + 1) + j)];
+      for (std::size_t t = 0; t < list.size(); ++t) {
+        if (list[t] != 0) add(list[t], run_range(i, j, static_cast<TaskId>(t)));
+      }
+    }
+  }
+  for (int i = 0; i <= k + 1; ++i) {
+    std::vector<std::pair<ValueId, bool>> decided;
+    for (const auto& d : leaf.decisions) {
+      if (d.moment == i) decided.emplace_back(d.value, d.stored);
+    }
+    std::sort(decided.begin(), decided.end());
+    for (ValueId v = 0; v < values_.values(); ++v) {
+      if (stored[at(i)][at(v)] == 0) continue;
+      auto range = stored_range(i, v);
+      const auto d = std::lower_bound(decided.begin(), decided.end(), std::pair{v, false});
+      if (d != decided.end() && d->first == v) range = {d->second ? 1 : 0, d->second ? 1 : 0};
+      add(stored[at(i)][at(v)], range);
+    }
+  }
+  if (!timed) return total > 0 ? kInfinity : -kInfinity;
+  return std::ldexp(static_cast<double>(total), unit_exponent_);
+}
+
+}  // namespace tidemark::plan

@@ -1,0 +1,94 @@
+// A lower bound on time in a form that can be confirmed without solving anything: non-negative multipliers of
+// inequalities that hold for every plan. docs/proofs.md lists the inequalities. Made by bound, confirmed by
+// verify_proof. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/plan/values.h"
+
+namespace tidemark::plan {
+
+// Time in whole units, a power of two of seconds, so that all sums are exact.
+using Units = std::int64_t;
+
+// Stage i lies between moments i and i + 1; moment 0 is the start, moment k + 1 the end. The unknowns are
+// run(i, j, t): task t runs in one of the stages i to j; and stored(i, v): value v is live at moment i.
+struct Certificate {
+  struct Decision {
+    std::int32_t moment;
+    ValueId value;
+    bool stored;
+  };
+  struct Need {  // run(i, j, task) <= stored(i, value) + sum over its makers m of run(i, j, m)
+    std::int32_t i, j;
+    TaskId task;
+    ValueId value;
+    Units y;
+  };
+  struct Keep {  // stored(at, value) <= stored(i, value) + the same sum; at = k + 1: an output
+    std::int32_t i, j, at;
+    ValueId value;
+    Units y;
+  };
+  struct Sum {  // run(i, j, task) <= sum over the stages l of run(l, l, task)
+    std::int32_t i, j;
+    TaskId task;
+    Units y;
+  };
+  struct Within {  // run(a, b, task) <= run(i, j, task) where i <= a <= b <= j
+    std::int32_t i, j, a, b;
+    TaskId task;
+    Units y;
+  };
+  struct Floor {  // sum over the tasks that do the work of `task`, and the stages l, of run(l, l, t) >= 1
+    TaskId task;
+    Units y;
+  };
+  // One leaf of the branching, from "not stored" to "stored" in the order of the list.
+  struct Leaf {
+    std::vector<Decision> decisions;
+    bool impossible =
+        false;  // no plan has these decisions: the multipliers are bytes, the price 1, runs cost nothing
+    std::vector<double> prices;  // seconds a byte at each moment
+    std::vector<Need> need;
+    std::vector<Keep> keep;
+    std::vector<Sum> sum;
+    std::vector<Within> within;
+    std::vector<Floor> floors;  // instead of the usual one
+  };
+  std::vector<TaskId> moments;  // each surely runs before the next
+  int unit_exponent = 0;        // a unit is 2^unit_exponent seconds
+  std::vector<Leaf> leaves;
+
+  double unit() const;
+};
+
+// The unit that suits a problem: its floor is some 2^50 of them.
+TIDEMARK_API int unit_exponent_for(double floor_seconds);
+
+// What the certificate's leaves prove, in seconds: the least of them. The facts of its moments may be given.
+class TIDEMARK_API Evaluation {
+ public:
+  Evaluation(const Values& values, std::vector<TaskId> moments, int unit_exponent, Bytes budget);
+  double seconds(const Certificate::Leaf& leaf) const;
+  bool chain() const { return chain_; }
+
+  // Bounds of the unknowns, from what holds in every plan; both 1 or both 0 where it is certain.
+  std::pair<int, int> run_range(int i, int j, TaskId t) const;
+  std::pair<int, int> stored_range(int i, ValueId v) const;
+
+  const std::vector<Moment>& facts() const { return facts_; }
+  int stages() const { return static_cast<int>(facts_.size()) + 1; }
+  // Multiplier of a required task's floor where a leaf says nothing.
+  Units usual_floor(TaskId t) const { return usual_floor_[static_cast<std::size_t>(t)]; }
+  Units cost(TaskId t) const { return cost_[static_cast<std::size_t>(t)]; }
+
+ private:
+  const Values& values_;
+  int unit_exponent_;
+  Bytes budget_;
+  std::vector<Moment> facts_;
+  std::vector<Units> cost_, usual_floor_;
+  bool chain_ = true;
+};
+
+}  // namespace tidemark::plan

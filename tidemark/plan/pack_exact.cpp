@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/pack_exact.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "tidemark/plan/pack_clock.h"
+
+namespace tidemark::plan::packing {
+namespace {
+
+constexpr Units kNever = std::numeric_limits<Units>::max() / 4;
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t z =
+      (a + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9 ^ (b + 0x94D049BB133111EB) * 0x9E3779B97F4A7C15;
+  z ^= z >> 29;
+  z *= 0x94D049BB133111EB;
+  return z ^ (z >> 32);
+}
+
+}  // namespace
+
+class Exact::Search {
+ public:
+  explicit Search(const Items& items);
+  Answer run(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets);
+
+ private:
+  struct Pair {
+    std::int32_t item;
+    Units up, down;  // how far above its own offset the first pushes this item, and this item the first
+  };
+  struct Undo {
+    static constexpr Units kPlace = -1, kSection = -2;  // in `floor`: what is undone is not an item's state
+    Units low;
+    std::int32_t id;
+    Units floor;
+    char skipped;
+  };
+
+  bool solve(std::size_t first, std::size_t last);
+  bool solve_parts(std::size_t first, std::size_t last);
+  bool place(std::int32_t i);
+  bool skip(std::int32_t i);
+  bool raise(std::int32_t j, Units floor);
+  bool check_section(std::int32_t s);
+  bool check_sections(std::int32_t begin, std::int32_t end);
+  void undo_to(std::size_t mark);
+  std::uint64_t key(std::size_t first, std::size_t last) const;
+
+  // The set, over maximal cliques only: a section whose items all live in a neighbour says nothing of its
+  // own.
+  std::int32_t n_ = 0, sections_ = 0;
+  std::vector<std::int32_t> begin_, end_;
+  std::vector<Units> height_;
+  std::vector<std::vector<Units>> profile_;  // per item: its height in each of its sections
+  std::vector<std::vector<Pair>> pairs_;
+  std::vector<std::vector<std::int32_t>> in_section_;
+
+  // The search.
+  Units capacity_ = 0;
+  std::span<const std::int32_t> rank_;
+  Budget* budget_ = nullptr;
+  bool stopped_ = false;
+  std::vector<char> placed_, skipped_;
+  std::vector<Units> offset_, floor_, low_;
+  std::vector<Units> left_;            // per section: bytes of items not placed
+  std::vector<std::int32_t> watched_;  // per section: an item whose low_ leaves room for all that is left
+  std::vector<std::int32_t>
+      crossing_;  // per boundary before section s: items not placed that live on both sides
+  std::vector<std::int64_t> stamp_;
+  std::int64_t now_ = 0;
+  std::vector<Undo> trail_;
+  std::vector<std::int32_t> stack_;  // the item lists of the nodes on the path
+  std::vector<std::uint64_t> failed_;
+};
+
+Exact::Search::Search(const Items& items) {
+  n_ = static_cast<std::int32_t>(items.items.size());
+  const auto sections = static_cast<std::size_t>(items.sections());
+  // Section s is maximal where something begins in it (or since the last maximal one) and something falls at
+  // its end.
+  std::vector<char> begins(sections + 1, 0), falls(sections + 1, 0);
+  for (const Part& p : items.parts) falls[static_cast<std::size_t>(p.end)] = 1;
+  for (const Item& i : items.items) begins[static_cast<std::size_t>(i.begin)] = 1;
+  std::vector<std::int32_t> index(sections + 1, 0);  // maximal sections before s
+  bool fresh = false;
+  for (std::size_t s = 0; s < sections; ++s) {
+    index[s] = sections_;
+    fresh = fresh || begins[s];
+    if (fresh && falls[s + 1]) {
+      ++sections_;
+      fresh = false;
+    }
+  }
+  index[sections] = sections_;
+  begin_.resize(static_cast<std::size_t>(n_));
+  end_ = begin_;
+  height_.resize(begin_.size());
+  profile_.resize(begin_.size());
+  in_section_.resize(static_cast<std::size_t>(sections_));
+  for (std::int32_t i = 0; i < n_; ++i) {
+    const Item& item = items.items[static_cast<std::size_t>(i)];
+    begin_[i] = index[static_cast<std::size_t>(item.begin)];
+    end_[i] = index[static_cast<std::size_t>(item.end)];
+    height_[i] = item.height;
+    for (const Part& p : items.parts_of(item))
+      for (std::int32_t s = index[static_cast<std::size_t>(p.begin)];
+           s < index[static_cast<std::size_t>(p.end)]; ++s) {
+        in_section_[static_cast<std::size_t>(s)].push_back(i);
+        profile_[i].push_back(p.height);
+      }
+  }
+  pairs_.resize(begin_.size());
+  std::vector<std::int32_t> seen(begin_.size(), -1);
+  for (std::int32_t i = 0; i < n_; ++i) {
+    for (std::int32_t s = begin_[i]; s < end_[i]; ++s) {
+      for (const std::int32_t j : in_section_[s]) {
+        if (j == i || std::exchange(seen[j], i) == i) continue;
+        pairs_[i].push_back({j, profile_[i][s - begin_[i]], profile_[j][s - begin_[j]]});
+      }
+    }
+  }
+  failed_.resize(std::size_t{1} << 18);
+}
+
+Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                          std::vector<Units>& offsets) {
+  capacity_ = height;
+  rank_ = rank;
+  budget_ = &budget;
+  stopped_ = false;
+  const auto n = static_cast<std::size_t>(n_);
+  placed_.assign(n, 0);
+  skipped_.assign(n, 0);
+  offset_.assign(n, 0);
+  floor_.assign(n, 0);
+  low_.assign(n, 0);
+  stamp_.assign(n, 0);
+  now_ = 0;
+  left_.assign(static_cast<std::size_t>(sections_), 0);
+  watched_.assign(static_cast<std::size_t>(sections_), 0);
+  crossing_.assign(static_cast<std::size_t>(sections_) + 1, 0);
+  trail_.clear();
+  stack_.clear();
+  std::fill(failed_.begin(), failed_.end(), 0);
+  for (std::int32_t s = 0; s < sections_; ++s)
+    for (const std::int32_t j : in_section_[s]) left_[s] += profile_[j][s - begin_[j]];
+  for (std::int32_t i = 0; i < n_; ++i) {
+    for (std::int32_t s = begin_[i] + 1; s < end_[i]; ++s) ++crossing_[s];
+    stack_.push_back(i);
+  }
+  for (std::int32_t s = 0; s < sections_; ++s)
+    if (!check_section(s)) return Answer::impossible;
+  if (!solve_parts(0, n)) return stopped_ ? Answer::stopped : Answer::impossible;
+  offsets = offset_;
+  return Answer::found;
+}
+
+// Splits what is left of a component where nothing left crosses, and solves the pieces one by one.
+bool Exact::Search::solve_parts(std::size_t first, std::size_t last) {
+  if (first == last) return true;
+  std::int32_t begin = sections_, end = 0;
+  for (std::size_t k = first; k < last; ++k) {
+    begin = std::min(begin, begin_[stack_[k]]);
+    end = std::max(end, end_[stack_[k]]);
+  }
+  bool whole = true;
+  for (std::int32_t s = begin + 1; s < end && whole; ++s) whole = crossing_[s] > 0;
+  if (whole) return solve(first, last);
+  std::int32_t from = begin;
+  for (std::int32_t s = begin + 1; s <= end; ++s) {
+    if (s < end && crossing_[s] > 0) continue;
+    const std::size_t base = stack_.size();
+    for (std::size_t k = first; k < last; ++k) {
+      const std::int32_t i = stack_[k];
+      if (from <= begin_[i] && end_[i] <= s) stack_.push_back(i);
+    }
+    from = s;
+    const bool solved = base == stack_.size() || solve(base, stack_.size());
+    stack_.resize(base);
+    if (!solved) return false;
+  }
+  return true;
+}
+
+bool Exact::Search::solve(std::size_t first, std::size_t last) {
+  if (--budget_->nodes < 0 || ((budget_->nodes & 1023) == 0 && cpu_seconds() > budget_->stop)) {
+    stopped_ = true;
+    return false;
+  }
+  const std::uint64_t state = key(first, last);
+  if (failed_[state & (failed_.size() - 1)] == state) return false;
+
+  Units threshold = kNever;
+  for (std::size_t k = first; k < last; ++k) {
+    const std::int32_t i = stack_[k];
+    if (!skipped_[i]) threshold = std::min(threshold, floor_[i] + height_[i]);
+  }
+  const std::size_t base = stack_.size();
+  for (std::size_t k = first; k < last; ++k) {
+    const std::int32_t i = stack_[k];
+    if (!skipped_[i] && floor_[i] < threshold) stack_.push_back(i);
+  }
+  const std::size_t candidates = stack_.size();
+  std::sort(stack_.begin() + static_cast<std::ptrdiff_t>(base), stack_.end(), [&](auto a, auto b) {
+    return floor_[a] != floor_[b] ? floor_[a] < floor_[b] : rank_[a] < rank_[b];
+  });
+  const std::size_t mark = trail_.size();
+  for (std::size_t c = base; c < candidates; ++c) {
+    const std::int32_t i = stack_[c];
+    const std::size_t before = trail_.size();
+    if (place(i)) {
+      for (std::size_t k = first; k < last; ++k)
+        if (stack_[k] != i) stack_.push_back(stack_[k]);
+      if (solve_parts(candidates, stack_.size())) return true;
+      stack_.resize(candidates);
+    }
+    undo_to(before);
+    if (stopped_) return false;
+    if (!skip(i)) break;
+  }
+  undo_to(mark);
+  stack_.resize(base);
+  failed_[state & (failed_.size() - 1)] = state;
+  return false;
+}
+
+bool Exact::Search::raise(std::int32_t j, Units floor) {
+  trail_.push_back({low_[j], j, floor_[j], skipped_[j]});
+  stamp_[j] = now_;
+  floor_[j] = floor;
+  low_[j] = std::max(low_[j], floor);
+  skipped_[j] = 0;
+  return low_[j] + height_[j] <= capacity_;
+}
+
+// Puts i on its floor.
+bool Exact::Search::place(std::int32_t i) {
+  const Units level = floor_[i];
+  ++now_;
+  trail_.push_back({low_[i], i, Undo::kPlace, 0});
+  placed_[i] = 1;
+  low_[i] = kNever;
+  offset_[i] = level;
+  stamp_[i] = now_;
+  for (std::int32_t s = begin_[i] + 1; s < end_[i]; ++s) --crossing_[s];
+  for (std::int32_t s = begin_[i]; s < end_[i]; ++s) left_[s] -= profile_[i][s - begin_[i]];
+  std::int32_t begin = begin_[i], end = end_[i];
+  for (const Pair& p : pairs_[i]) {
+    if (placed_[p.item] || floor_[p.item] >= level + p.up) continue;
+    if (!raise(p.item, level + p.up)) return false;
+    begin = std::min(begin, begin_[p.item]);
+    end = std::max(end, end_[p.item]);
+  }
+  return check_sections(begin, end);
+}
+
+// Passes i over: another item must push it up from where it is. Else it could slide down there, and the
+// packing stands elsewhere in the tree.
+bool Exact::Search::skip(std::int32_t i) {
+  const Units level = floor_[i];
+  ++now_;
+  Units low = kNever;
+  for (const Pair& p : pairs_[i])
+    if (!placed_[p.item]) low = std::min(low, std::max(low_[p.item], level) + p.down);
+  trail_.push_back({low_[i], i, floor_[i], 0});
+  stamp_[i] = now_;
+  skipped_[i] = 1;
+  low_[i] = std::max(low_[i], low);
+  if (low_[i] + height_[i] > capacity_) return false;
+  return check_sections(begin_[i], end_[i]);
+}
+
+bool Exact::Search::check_sections(std::int32_t begin, std::int32_t end) {
+  for (std::int32_t s = begin; s < end; ++s)
+    if (stamp_[watched_[s]] == now_ && low_[watched_[s]] > capacity_ - left_[s] && !check_section(s))
+      return false;
+  return true;
+}
+
+// Something must lie on the floor of s: an item whose low_ leaves room for all that is left there. One such
+// is watched, so that a section costs nothing while it stays.
+bool Exact::Search::check_section(std::int32_t s) {
+  if (left_[s] == 0) return true;
+  const Units most = capacity_ - left_[s];
+  for (const std::int32_t j : in_section_[s]) {
+    if (low_[j] > most) continue;
+    trail_.push_back({watched_[s], s, Undo::kSection, 0});
+    watched_[s] = j;
+    return true;
+  }
+  return false;
+}
+
+void Exact::Search::undo_to(std::size_t mark) {
+  while (trail_.size() > mark) {
+    const Undo u = trail_.back();
+    trail_.pop_back();
+    if (u.floor == Undo::kSection) {
+      watched_[u.id] = static_cast<std::int32_t>(u.low);
+    } else if (u.floor == Undo::kPlace) {
+      low_[u.id] = u.low;
+      placed_[u.id] = 0;
+      for (std::int32_t s = begin_[u.id] + 1; s < end_[u.id]; ++s) ++crossing_[s];
+      for (std::int32_t s = begin_[u.id]; s < end_[u.id]; ++s) left_[s] += profile_[u.id][s - begin_[u.id]];
+    } else {
+      floor_[u.id] = u.floor;
+      low_[u.id] = u.low;
+      skipped_[u.id] = u.skipped;
+    }
+  }
+}
+
+std::uint64_t Exact::Search::key(std::size_t first, std::size_t last) const {
+  std::uint64_t sum = 1;
+  for (std::size_t k = first; k < last; ++k) {
+    const std::int32_t i = stack_[k];
+    sum += mix(static_cast<std::uint64_t>(i),
+               skipped_[i] ? ~std::uint64_t{0} : static_cast<std::uint64_t>(floor_[i]));
+  }
+  return sum;
+}
+
+Exact::Exact(const Items& items) : search_(std::make_unique<Search>(items)) {}
+Exact::~Exact() = default;
+Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                     std::vector<Units>& offsets) {
+  return search_->run(height, rank, budget, offsets);
+}
+
+}  // namespace tidemark::plan::packing

@@ -1,0 +1,36 @@
+// Exact search for a packing of a given height: depth first, bottom up, in the spirit of MiniMalloc (Moffitt,
+// ASPLOS 2023). Small sets only: it keeps the pairs that are live together. Internal to pack.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tidemark/plan/pack_items.h"
+
+namespace tidemark::plan::packing {
+
+enum class Answer { found, impossible, stopped };
+
+struct Budget {
+  std::int64_t nodes = 0;  // left; counts down
+  double stop = 0;         // process CPU time at which to give up
+};
+
+class Exact {
+ public:
+  explicit Exact(const Items& items);
+  ~Exact();
+  // Is there a packing of at most `height`? `rank` breaks ties between items at one offset, low ones first.
+  // The offsets of a packing found are written to `offsets`. Decreases budget.nodes by the nodes visited.
+  Answer search(Units height, std::span<const std::int32_t> rank, Budget& budget,
+                std::vector<Units>& offsets);
+
+ private:
+  class Search;
+  std::unique_ptr<Search> search_;
+};
+
+}  // namespace tidemark::plan::packing

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/peak.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tidemark/plan/cut.h"
+
+namespace tidemark::plan {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// Writes that may lie in the storage of something read.
+bool may_take_over(const Problem& p, const Task& t, BufferId w) {
+  return std::any_of(t.in_place.begin(), t.in_place.end(), [&](const auto& pair) {
+    return pair.second == w && !p.buffers[at(pair.first)].resident && p.size(pair.first) >= p.size(w);
+  });
+}
+
+bool has(const std::vector<BufferId>& list, BufferId b) {
+  return std::find(list.begin(), list.end(), b) != list.end();
+}
+
+// Nothing appears after the last run but by a copy: without tiers, all outputs are live in the last run,
+// whichever it is.
+Bytes at_the_end(const Values& values) {
+  const Problem& p = values.problem;
+  std::vector<bool> output(p.buffers.size());
+  Bytes outputs = 0;
+  for (ValueId v : values.outputs) {
+    const BufferId b = values.buffer[at(v)];
+    if (!output[at(b)]) outputs += values.size[at(v)];
+    output[at(b)] = true;
+  }
+  Bytes least = -1;
+  for (TaskId t = 0; t < values.tasks(); ++t) {
+    const Task& task = p.tasks[at(t)];
+    Bytes live = outputs + round_up(task.workspace, p.align);
+    for (ValueId v : values.reads[t]) live += output[at(values.buffer[at(v)])] ? 0 : values.size[at(v)];
+    for (ValueId v : values.writes[t]) {
+      const BufferId b = values.buffer[at(v)];
+      const bool free = values.resident[at(v)] || has(task.reads, b);
+      const bool shares = may_take_over(p, task, b);
+      if (!free && output[at(b)] && shares) live -= values.size[at(v)];
+      if (!free && !output[at(b)] && !shares) live += values.size[at(v)];
+    }
+    if (least < 0 || live < least) least = live;
+  }
+  return values.resident_bytes + std::max<Bytes>(least, 0);
+}
+
+}  // namespace
+
+PeakBound peak_bound(const Values& values, int effort) {
+  const Problem& p = values.problem;
+  PeakBound best;
+  if (p.tiers.empty()) best.bytes = at_the_end(values);
+  std::vector<std::pair<Bytes, TaskId>> order;
+  bool once = false;
+  for (TaskId t = 0; t < values.tasks(); ++t) {
+    const Task& task = p.tasks[at(t)];
+    once = once || task.once;
+    if (!values.sole[at(t)]) continue;
+    Bytes live = values.resident_bytes + round_up(task.workspace, p.align);
+    for (ValueId v : values.reads[t]) live += values.size[at(v)];
+    for (ValueId w : values.writes[t]) {
+      const BufferId b = values.buffer[at(w)];
+      if (!has(task.reads, b) && !may_take_over(p, task, b)) live += values.size[at(w)];
+    }
+    order.emplace_back(-live, t);
+  }
+  std::sort(order.begin(), order.end());
+  if (!order.empty() && -order[0].first > best.bytes) {
+    best.bytes = -order[0].first;
+    best.moment = order[0].second;
+  }
+  // Only what runs once can make a value impossible to make again.
+  if (once && p.tiers.empty()) {
+    for (std::size_t i = 0; i < order.size() && i < static_cast<std::size_t>(effort); ++i) {
+      CutModel model(values, order[i].second);
+      Certificate::Leaf leaf;
+      const Cut cut = model.least_stored(&leaf);
+      if (cut.bytes <= best.bytes) continue;
+      best.bytes = cut.bytes;
+      best.moment = order[i].second;
+      best.kept = cut.stored;
+      best.leaf = std::move(leaf);
+    }
+  }
+  if (best.moment >= 0) {
+    for (ValueId v : values.reads[best.moment]) best.reads.push_back(v);
+    for (ValueId w : values.writes[best.moment]) {
+      const BufferId b = values.buffer[at(w)];
+      const Task& task = p.tasks[at(best.moment)];
+      if (!has(task.reads, b) && !may_take_over(p, task, b)) best.writes.push_back(w);
+    }
+  }
+  return best;
+}
+
+std::string explain(const Values& values, const PeakBound& peak) {
+  const Problem& p = values.problem;
+  const auto list = [&](const char* what, const std::vector<ValueId>& items) {
+    std::string text;
+    int more = 0;
+    for (ValueId v : items) {
+      if (values.size[at(v)] == 0) continue;
+      if (text.size() > 120) {
+        ++more;
+        continue;
+      }
+      text += fmt::format("{} '{}' ({})", text.empty() ? fmt::format("; {}", what) : std::string(","),
+                          p.buffers[at(values.buffer[at(v)])].name, format_bytes(values.size[at(v)]));
+    }
+    return more > 0 ? fmt::format("{} and {} more", text, more) : text;
+  };
+  if (peak.moment < 0)
+    return fmt::format("in its last run every plan has all outputs live: at least {}",
+                       format_bytes(peak.bytes));
+  const Task& t = p.tasks[at(peak.moment)];
+  std::string text =
+      fmt::format("when task {} '{}' first runs, at least {} are live: {} resident", peak.moment, t.name,
+                  format_bytes(peak.bytes), format_bytes(values.resident_bytes));
+  if (t.workspace > 0) text += fmt::format("; workspace {}", format_bytes(round_up(t.workspace, p.align)));
+  return text + list("reads", peak.reads) + list("writes", peak.writes) +
+         list("needed later and not to be made again", peak.kept);
+}
+
+}  // namespace tidemark::plan

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/reorder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tidemark::plan {
+
+void Reorder::load(const std::vector<TaskId>& runs) {
+  const Model& m = *model_;
+  runs_.clear();
+  lives_of_.clear();
+  lives_.clear();
+  buffer_of_.clear();
+  std::vector<std::int32_t> current(static_cast<std::size_t>(m.buffers), -1);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto t = static_cast<std::size_t>(runs[i]);
+    Run run{runs[i], static_cast<std::int32_t>(lives_of_.size()), 0, 0, 0, m.workspace[t]};
+    for (const BufferId b : m.reads[t]) {
+      const std::int32_t life = current[static_cast<std::size_t>(b)];
+      lives_[static_cast<std::size_t>(life)].last = static_cast<std::int32_t>(i);
+      lives_of_.push_back(life);
+    }
+    run.reads = static_cast<std::int32_t>(m.reads[t].size());
+    run.first_write = static_cast<std::int32_t>(lives_of_.size());
+    for (const BufferId b : m.writes[t]) {
+      current[static_cast<std::size_t>(b)] = static_cast<std::int32_t>(lives_.size());
+      lives_of_.push_back(static_cast<std::int32_t>(lives_.size()));
+      lives_.push_back({m.size[static_cast<std::size_t>(b)], static_cast<std::int32_t>(i), false});
+      buffer_of_.push_back(b);
+    }
+    run.writes = static_cast<std::int32_t>(m.writes[t].size());
+    runs_.push_back(run);
+  }
+  for (BufferId b = 0; b < m.buffers; ++b) {
+    if (m.output[static_cast<std::size_t>(b)] && current[static_cast<std::size_t>(b)] >= 0) {
+      lives_[static_cast<std::size_t>(current[static_cast<std::size_t>(b)])].kept = true;
+    }
+  }
+  before_.assign(runs.size() + 1, 0);
+  bytes_.assign(runs.size(), 0);
+  for (std::size_t i = 0; i < runs.size(); ++i) place(static_cast<std::int32_t>(i));
+}
+
+void Reorder::place(std::int32_t at) {
+  const auto i = static_cast<std::size_t>(at);
+  const Run& run = runs_[i];
+  Bytes during = before_[i] + run.workspace, after = before_[i];
+  for (std::int32_t k = 0; k < run.writes; ++k) {
+    const Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_write + k)])];
+    during += life.size;
+    if (life.kept || life.last > at) after += life.size;
+  }
+  for (std::int32_t k = 0; k < run.reads; ++k) {
+    const Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_read + k)])];
+    if (!life.kept && life.last == at) after -= life.size;
+  }
+  if (model_->has_in_place() && run.task < model_->tasks) {
+    const auto& pairs = model_->in_place[static_cast<std::size_t>(run.task)];
+    for (std::size_t p = 0; p < pairs.size(); ++p) {
+      const auto taken = [&](std::size_t q) { return pairs[q].read == pairs[p].read || pairs[q].write == pairs[p].write; };
+      bool free = true;
+      for (std::size_t q = 0; q < p && free; ++q) free = !taken(q);  // strict: only the first pair of a buffer counts
+      if (!free) continue;
+      for (std::int32_t k = 0; k < run.reads; ++k) {
+        const auto id = static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_read + k)]);
+        if (buffer_of_[id] == pairs[p].read && !lives_[id].kept && lives_[id].last == at) {
+          during -= model_->size[static_cast<std::size_t>(pairs[p].write)];
+        }
+      }
+    }
+  }
+  bytes_[i] = during;
+  before_[i + 1] = after;
+}
+
+bool Reorder::conflict(const Run& a, const Run& b) const {
+  const std::int32_t* lives = lives_of_.data();
+  for (std::int32_t x = 0; x < a.writes; ++x) {
+    const BufferId buffer = buffer_of_[static_cast<std::size_t>(lives[a.first_write + x])];
+    for (std::int32_t y = 0; y < b.reads; ++y) {
+      if (buffer_of_[static_cast<std::size_t>(lives[b.first_read + y])] == buffer) return true;
+    }
+    for (std::int32_t y = 0; y < b.writes; ++y) {
+      if (buffer_of_[static_cast<std::size_t>(lives[b.first_write + y])] == buffer) return true;
+    }
+  }
+  for (std::int32_t x = 0; x < a.reads; ++x) {
+    const BufferId buffer = buffer_of_[static_cast<std::size_t>(lives[a.first_read + x])];
+    for (std::int32_t y = 0; y < b.writes; ++y) {
+      if (buffer_of_[static_cast<std::size_t>(lives[b.first_write + y])] == buffer) return true;
+    }
+  }
+  const auto lists = [](std::span<const std::int32_t> list, TaskId t) { return std::find(list.begin(), list.end(), t) != list.end(); };
+  if (lists(model_->before[static_cast<std::size_t>(a.task)], b.task) || lists(model_->after[static_cast<std::size_t>(b.task)], a.task)) {
+    return true;
+  }
+  // Copies keep their order among themselves: the streams carry them out one after the other.
+  return a.task >= model_->tasks && b.task >= model_->tasks;
+}
+
+bool Reorder::exchange(std::int32_t at) {
+  Run& a = runs_[static_cast<std::size_t>(at)];
+  Run& b = runs_[static_cast<std::size_t>(at) + 1];
+  if (conflict(a, b)) return false;
+  // Uses of b move to `at`, uses of a behind it: what both read ends behind in either order.
+  for (std::int32_t k = 0; k < b.reads; ++k) {
+    Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(b.first_read + k)])];
+    if (life.last == at + 1) life.last = at;
+  }
+  for (std::int32_t k = 0; k < b.writes; ++k) {
+    Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(b.first_write + k)])];
+    if (life.last == at + 1) life.last = at;
+  }
+  for (std::int32_t k = 0; k < a.reads; ++k) {
+    Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(a.first_read + k)])];
+    if (life.last == at) life.last = at + 1;
+  }
+  for (std::int32_t k = 0; k < a.writes; ++k) {
+    Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(a.first_write + k)])];
+    if (life.last == at) life.last = at + 1;
+  }
+  std::swap(a, b);
+  place(at);
+  place(at + 1);
+  return true;
+}
+
+double Reorder::overflow(Bytes limit) {
+  double sum = 0;
+  for (const Bytes b : bytes_) {
+    if (b > limit) sum += static_cast<double>(b - limit);
+  }
+  return sum;
+}
+
+Bytes Reorder::peak() const { return bytes_.empty() ? 0 : *std::max_element(bytes_.begin(), bytes_.end()); }
+
+bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, Rng& rng) {
+  const auto n = static_cast<std::int32_t>(runs_.size());
+  double over = overflow(limit);
+  if (n < 2) return over == 0;
+  const auto cost = [&](std::int32_t at) {
+    const Bytes b = bytes_[static_cast<std::size_t>(at)];
+    return b > limit ? static_cast<double>(b - limit) : 0.0;
+  };
+  for (std::int64_t k = 0; k < moves && over > 0; ++k) {
+    const double heat = hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
+    auto at = static_cast<std::int32_t>(rng.below(n));
+    if (rng.below(2) == 0) {
+      // Near a moment that is over.
+      for (int tries = 0; tries < 12 && cost(at) == 0; ++tries) at = static_cast<std::int32_t>(rng.below(n));
+      at = static_cast<std::int32_t>(std::clamp<std::int64_t>(at + rng.below(41) - 20, 0, n - 1));
+    }
+    const bool right = rng.below(2) == 0;
+    const std::int64_t most = rng.below(4) == 0 ? 1 + rng.below(200) : 1 + rng.below(12);
+    double change = 0;
+    std::int32_t done = 0;
+    double best_change = 0;
+    std::int32_t best_done = 0;
+    for (; done < most; ++done) {
+      const std::int32_t left = right ? at + done : at - done - 1;
+      if (left < 0 || left + 1 >= n) break;
+      const double old = cost(left) + cost(left + 1);
+      if (!exchange(left)) break;
+      change += cost(left) + cost(left + 1) - old;
+      if (change < best_change) {
+        best_change = change;
+        best_done = done + 1;
+      }
+    }
+    if (done == 0) continue;
+    // The best place on the way, or the end of it with a probability that falls with what it costs.
+    std::int32_t keep = done;
+    if (best_done > 0) {
+      keep = best_done;
+    } else if (change > 0 && rng.uniform() >= std::exp(-change / heat)) {
+      keep = 0;
+    }
+    for (std::int32_t d = done - 1; d >= keep; --d) exchange(right ? at + d : at - d - 1);
+    if (keep > 0) over += keep == best_done ? best_change : change;
+    if (over < 0.5) over = overflow(limit);
+  }
+  return overflow(limit) == 0;
+}
+
+std::vector<TaskId> Reorder::runs() const {
+  std::vector<TaskId> out;
+  out.reserve(runs_.size());
+  for (const Run& run : runs_) out.push_back(run.task);
+  return out;
+}
+
+}  // namespace tidemark::plan

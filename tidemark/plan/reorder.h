@@ -1,0 +1,50 @@
+// Order under a budget: a sequence of runs, repeats included, is annealed by exchanging neighbours until nothing is over the limit. What a
+// run makes and who uses it stays as it is, so an exchange changes the bytes at two moments only and costs a few nanoseconds.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/base/random.h"
+#include "tidemark/plan/model.h"
+
+namespace tidemark::plan {
+
+class Reorder {
+ public:
+  explicit Reorder(const Model& model) : model_(&model) {}
+
+  void load(const std::vector<TaskId>& runs);
+  // Bytes over the limit (which counts without the resident ones), summed over all moments.
+  double overflow(Bytes limit);
+  Bytes peak() const;
+  // Anneals from `hot` to `cold` (bytes) in `moves` proposals; stops when nothing is over the limit. True if so.
+  bool anneal(Bytes limit, double hot, double cold, std::int64_t moves, Rng& rng);
+  std::vector<TaskId> runs() const;
+
+ private:
+  // One making of a buffer and its uses.
+  struct Life {
+    Bytes size = 0;
+    std::int32_t last = -1;  // place of its last use; the maker's when unused
+    bool kept = false;       // to the end
+  };
+  struct Run {
+    TaskId task;
+    std::int32_t first_read, reads, first_write, writes;  // in lives_of_
+    Bytes workspace;
+  };
+  struct Pair {
+    std::int32_t read, write;
+  };
+  bool conflict(const Run& a, const Run& b) const;
+  void place(std::int32_t at);  // bytes_ at `at` and before_ behind it, from before_ at `at`
+  bool exchange(std::int32_t at);
+
+  const Model* model_;
+  std::vector<Run> runs_;         // by place
+  std::vector<std::int32_t> lives_of_;
+  std::vector<Life> lives_;
+  std::vector<std::int32_t> buffer_of_;
+  std::vector<Bytes> before_, bytes_;  // live before, and during, the run at a place
+};
+
+}  // namespace tidemark::plan

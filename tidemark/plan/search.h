@@ -1,0 +1,64 @@
+// The search behind solve: starts from several orders and cuts, then local search until a limit. Knows runs and bytes; solve turns its best
+// sequence into a Plan.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "tidemark/plan/improve.h"
+#include "tidemark/plan/reorder.h"
+#include "tidemark/plan/start_cut.h"
+
+namespace tidemark::plan {
+
+struct SearchOptions {
+  Bytes budget = 0;
+  std::uint64_t seed = 0;
+  bool reorder = true, recompute = true;
+  double enough = 0;  // seconds at which to stop
+};
+
+class Search {
+ public:
+  Search(const Model& model, const SearchOptions& options, Limit& limit);
+
+  // A sequence known beforehand, fitting or not: considered, and started from.
+  void offer(const std::vector<TaskId>& runs);
+  void start();
+  void improve(const std::function<bool()>& go_on);
+
+  bool found() const { return !best_.empty(); }
+  const std::vector<TaskId>& best() const { return best_; }
+  double best_seconds() const { return best_seconds_; }
+  // The least peak of any sequence seen, for those who found none that fits.
+  Bytes least_peak() const { return least_peak_; }
+  // Seconds of the first sequence: what overheads are measured from.
+  double floor() const { return floor_; }
+
+ private:
+  struct Start {
+    double seconds;
+    std::vector<TaskId> runs;
+  };
+  void consider();
+  void start_from(const std::vector<TaskId>& order, bool thorough);
+  std::vector<TaskId> anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves);
+  void rounds_from(const Start& start, double until, double heat, const std::function<bool()>& go_on);
+  bool remove_and_reorder();
+  double typical_extra() const;
+
+  const Model* model_;
+  SearchOptions options_;
+  Limit* limit_;
+  Timeline line_;
+  Drops drops_;
+  Improve improve_;
+  Reorder reorder_;
+  double mean_size_ = 1, floor_ = 0;
+  std::vector<Start> starts_;
+  std::vector<TaskId> best_;
+  double best_seconds_;
+  Bytes least_peak_;
+};
+
+}  // namespace tidemark::plan
