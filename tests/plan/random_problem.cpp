@@ -226,14 +226,6 @@ Problem random_problem_of_any_kind(std::uint64_t seed, int most) {
   return random_problem(seed, shape);
 }
 
-Bytes resident_bytes(const Problem& problem) {
-  Bytes sum = 0;
-  for (std::size_t b = 0; b < problem.buffers.size(); ++b) {
-    if (problem.buffers[b].resident) sum += problem.size(static_cast<BufferId>(b));
-  }
-  return sum;
-}
-
 Bytes store_all_peak(const Problem& problem) {
   const std::size_t n = problem.tasks.size();
   std::vector<std::int64_t> first(problem.buffers.size(), -1), last(problem.buffers.size(), -1);

@@ -24,7 +24,7 @@ Plan annealing(const Problem& problem, const Options& options) {
     // One value in or out, or one in for another. Colder by a factor of 1000 in `rounds` moves, and from the start again.
     const std::int64_t rounds = 20 * static_cast<std::int64_t>(now.size()) + 200;
     for (std::int64_t i = 0; !limit.time_is_up() && limit.spend_round(); ++i) {
-      if (!limit.counts_rounds() && i >= 50 * rounds) break;
+      if (options.effort < 0 && i >= 50 * rounds) break;
       const double temperature =
           0.01 * std::pow(1e-3, static_cast<double>(i % rounds) / static_cast<double>(rounds));
       Keep trial = now;

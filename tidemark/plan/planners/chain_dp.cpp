@@ -211,18 +211,17 @@ Plan chain_dp(const Problem& problem, const Options& options) {
   // Some 10^9 sums, and 256 MiB for two tables.
   const auto units =
       static_cast<std::int64_t>(std::clamp(std::min(3e9 / (n * n * n), 1.6e7 / (n * (n + 1))), 32.0, 4000.0));
-  Plan plan{.status = Plan::Status::infeasible, .budget = options.budget};
-  plan.reason = "no plan of the chain fits the budget";
+  Plan plan;
   // Less where the packing of the answer is too large.
   for (const double share : {1.0, 0.98, 0.95, 0.9}) {
     ChainDp dp(o, chain, share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share),
                units);
     if (!dp.solve(limit)) {
-      plan.status = Plan::Status::timed_out;
+      plan = {.status = Plan::Status::timed_out, .budget = options.budget};
       plan.reason = "the time was up before the table was full";
       return plan;
     }
-    if (dp.cost() == kNever) return plan;
+    if (dp.cost() == kNever) return nothing_found(o, options, "no plan of the chain fits the budget");
     plan = finish(problem, dp.runs(), options);
     if (plan.status != Plan::Status::infeasible) return plan;
   }

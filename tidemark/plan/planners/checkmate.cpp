@@ -101,8 +101,7 @@ Plan checkmate_milp(const Problem& problem, const Options& options) {
     model.build(share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share));
     const Solved solved = solve_with_highs(model, true, options, limit.left());
     if (solved.status == Solved::Status::infeasible && share == 1.0)
-      return answer(Plan::Status::infeasible, options,
-                    "HiGHS: the formulation has no solution at this budget");
+      return nothing_found(o, options, "HiGHS: the formulation has no solution at this budget");
     if (solved.values.empty())
       return answer(Plan::Status::timed_out, options,
                     fmt::format("HiGHS found no solution in {:.3g} s; its bound is {:.6g} s", limit.elapsed(),
@@ -150,6 +149,8 @@ Plan checkmate_lp(const Problem& problem, const Options& options) {
     }
     if (best.status != Plan::Status::infeasible) return best;
   }
+  if (!timed_out && best.status == Plan::Status::infeasible && !best.smallest_peak)
+    return nothing_found(o, options, "HiGHS: the relaxation has no solution at this budget");
   if (timed_out)
     best.status = Plan::Status::timed_out, best.reason = "HiGHS did not solve the relaxation in time";
   return best;

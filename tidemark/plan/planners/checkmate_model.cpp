@@ -74,7 +74,16 @@ void CheckmateModel::row(double lower, double upper, const std::vector<std::pair
   row_lower_.push_back(lower);
   row_upper_.push_back(upper);
   start_.push_back(static_cast<int>(index_.size()));
-  for (const auto& [c, v] : terms) index_.push_back(c), value_.push_back(v);
+  const auto first = static_cast<std::ptrdiff_t>(index_.size());
+  for (const auto& [c, v] : terms) {
+    // A column may come twice: outputs of one task.
+    const auto it = std::find(index_.begin() + first, index_.end(), c);
+    if (it != index_.end()) {
+      value_[static_cast<std::size_t>(it - index_.begin())] += v;
+    } else {
+      index_.push_back(c), value_.push_back(v);
+    }
+  }
 }
 
 void CheckmateModel::build(Bytes budget) {
@@ -134,15 +143,22 @@ void CheckmateModel::memory_of_stage(int t, double scale, double base) {
     if (s(t, v) >= 0) before.push_back({s(t, v), static_cast<double>(p.size(values_[v].buffer)) * scale});
   for (int k = 0; k <= t; ++k) {
     if (r(t, k) < 0) continue;
-    Bytes made = 0;
-    for (const std::size_t v : writes_[at(k)]) made += p.size(values_[v].buffer);
     const double workspace =
         static_cast<double>(round_up(p.tasks[at(o_.order[at(k)])].workspace, p.align)) * scale;
     // A little room for the solver's tolerance: less than half a byte, or a billionth.
     const double most = 1 + std::min(0.4 * scale, 1e-3);
     const int u = column(0, 0, most, false);
     auto terms = before;
-    terms.push_back({r(t, k), static_cast<double>(made) * scale});
+    for (const std::size_t v : writes_[at(k)]) {
+      const double bytes = static_cast<double>(p.size(values_[v].buffer)) * scale;
+      int made = r(t, k);
+      // Of several outputs one may have been kept; it takes nothing more: made >= R - S.
+      if (writes_[at(k)].size() > 1 && s(t, v) >= 0) {
+        made = column(0, 0, 1, false);
+        row(-1e30, 0, {{r(t, k), 1}, {s(t, v), -1}, {made, -1}});
+      }
+      terms.push_back({made, bytes});
+    }
     terms.push_back({u, -1});
     row(-constant, -constant, terms);
     if (workspace > 0) row(-1e30, most, {{u, 1}, {r(t, k), workspace}});

@@ -46,7 +46,8 @@ std::vector<std::int32_t> everywhere(const Outline& o) {
 Plan sqrt_over(const Problem& problem, const Options& options, const std::vector<std::int32_t>& places,
                const Outline& o, Keeps keeps) {
   std::vector<std::int32_t> boundaries;
-  const auto period = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(places.size()))));
+  const auto period = std::max<std::size_t>(
+      1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(places.size())))));
   for (std::size_t i = period; i <= places.size(); i += period) boundaries.push_back(places[i - 1]);
   return finish(problem, runs_keeping(o, keep_at(o, boundaries, keeps)), options);
 }

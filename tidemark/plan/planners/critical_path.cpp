@@ -26,7 +26,7 @@ Plan critical_path(const Problem& problem, const Options& options) {
     if (until[i] >= until[last]) last = i;
   }
   std::vector<std::int32_t> path;
-  for (auto i = static_cast<std::int32_t>(last); i >= 0; i = from[static_cast<std::size_t>(i)])
+  for (auto i = n == 0 ? -1 : static_cast<std::int32_t>(last); i >= 0; i = from[static_cast<std::size_t>(i)])
     path.push_back(i);
   std::reverse(path.begin(), path.end());
   std::size_t k = 0;

@@ -118,6 +118,8 @@ class Dtr {
   void free_if_dead(BufferId b) {
     if (last_[at(b)] > now_place_ || !live_[at(b)] || pins_[at(b)] > 0) return;
     if (p_.buffers[at(b)].resident || p_.buffers[at(b)].start >= 0) return;
+    // What cannot be made again may be needed to make something else again.
+    if (!o_.repeatable[at(o_.maker[at(b)])]) return;
     live_[at(b)] = 0;
     used_ -= p_.size(b);
   }
@@ -220,11 +222,12 @@ Plan dtr(const Problem& problem, const Options& options) {
       continue;
     }
     if (share < 1.0) return plan;
-    plan = {.status = end == Dtr::End::full ? Plan::Status::infeasible : Plan::Status::timed_out,
-            .budget = options.budget};
-    plan.reason = end == Dtr::End::full ? fmt::format("nothing is left to evict at task '{}'",
-                                                      problem.tasks[at(dtr.stuck_at())].name)
-                                        : "the time was up while values were made again and again";
+    if (end == Dtr::End::full)
+      return nothing_found(
+          o, options,
+          fmt::format("nothing is left to evict at task '{}'", problem.tasks[at(dtr.stuck_at())].name));
+    plan = {.status = Plan::Status::timed_out, .budget = options.budget};
+    plan.reason = "the time was up while values were made again and again";
     return plan;
   }
   return plan;

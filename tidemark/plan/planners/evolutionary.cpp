@@ -44,7 +44,7 @@ Plan evolutionary(const Problem& problem, const Options& options) {
     };
     std::int64_t born = 0;
     while (!limit.time_is_up() && limit.spend_round()) {
-      if (!limit.counts_rounds() && ++born > 1000 * static_cast<std::int64_t>(n) + 10'000) break;
+      if (options.effort < 0 && ++born > 1000 * static_cast<std::int64_t>(n) + 10'000) break;
       Keep child = chosen().keep;
       const One& other = chosen();
       const std::size_t from = index(n), to = from + index(n - from + 1);

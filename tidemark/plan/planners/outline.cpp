@@ -158,4 +158,12 @@ Plan cheapest(const Outline& o, const Options& options,
   return plan;
 }
 
+Plan nothing_found(const Outline& o, const Options& options, std::string reason) {
+  std::vector<Step> runs;
+  for (const TaskId task : o.order) runs.push_back({Step::Kind::run, task, -1, {}});
+  Plan plan = finish(*o.problem, std::move(runs), options);
+  if (plan.status == Plan::Status::infeasible) plan.reason = std::move(reason);
+  return plan;
+}
+
 }  // namespace tidemark::plan::named

@@ -18,7 +18,7 @@ struct Outline {
 
   const Problem* problem;
   std::vector<TaskId> order;          // required tasks as listed
-  std::int32_t turn = 0;              // place in order; up to here is the forward part
+  std::int32_t turn = -1;             // place in order; up to here is the forward part
   std::vector<std::int32_t> place;    // by task: in order, or -1
   std::vector<TaskId> maker;          // by buffer: the first required task that writes it, or -1
   std::vector<char> repeatable;       // by task: may run twice (no effect, touches nothing that is updated)
@@ -56,5 +56,9 @@ std::vector<Step> runs_keeping(const Outline& outline, const std::vector<char>& 
 // Candidates come one after the other until there are none or the time is up (then perhaps Status::timed_out).
 Plan cheapest(const Outline& outline, const Options& options,
               const std::function<bool(std::vector<Step>& runs)>& next_candidate);
+
+// The answer of a planner that found nothing: infeasible with the peak of the list run once, the least it knows of; or that plan
+// where it fits.
+Plan nothing_found(const Outline& outline, const Options& options, std::string reason);
 
 }  // namespace tidemark::plan::named
