@@ -24,6 +24,5 @@ Problem random_problem_of_any_kind(std::uint64_t seed, int most);
 // The live peak of the plan that keeps everything, and the bytes that are always there: what percentages
 // refer to.
 Bytes store_all_peak(const Problem& problem);
-Bytes resident_bytes(const Problem& problem);
 
 }  // namespace tidemark::plan
