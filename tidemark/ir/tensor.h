@@ -52,6 +52,10 @@ class TIDEMARK_API Tensor {
   // Nobody else holds this array: its storage may be given a new version.
   bool unique() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
 
+  // For keys of random ops: how often this value was drawn from, so that each draw has a stream of its own
+  // that does not depend on whether the program is traced or run at once.
+  std::int64_t next_draw() const { return impl().draws++; }
+
   const std::shared_ptr<Recorder>& recorder() const { return impl().recorder; }
   ValueId id() const { return impl().id; }
 
@@ -67,6 +71,7 @@ class TIDEMARK_API Tensor {
     std::shared_ptr<Recorder> recorder;
     ValueId id = -1;
     std::shared_ptr<Storage> storage;  // set for concrete tensors only
+    mutable std::int64_t draws = 0;
   };
   const Impl& impl() const;
   const void* raw(DType wanted) const;
