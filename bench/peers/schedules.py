@@ -1,5 +1,5 @@
 # Compares our counts with those of the Python package checkpoint_schedules, where both have a schedule.
-# Usage: python checkpoint_schedules.py PATH/TO/tidemark   (in an environment with `pip install checkpoint_schedules`)
+# Usage: python schedules.py PATH/TO/tidemark   (in an environment with `pip install checkpoint_schedules`)
 # SPDX-License-Identifier: Apache-2.0
 import json
 import subprocess
