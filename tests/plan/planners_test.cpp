@@ -272,16 +272,18 @@ double best_by_stages(const Problem& p, Bytes budget) {
 TEST(CheckmateMilp, MeetsTheSearchOverStages) {
   if (!with_highs()) GTEST_SKIP() << "built without HiGHS";
   int feasible = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    Problem p = random_problem(seed, {.tasks = 6,
-                                      .residents = 1,
-                                      .once = false,
-                                      .in_place = false,
-                                      .versions = false,
-                                      .makers = false,
-                                      .lossy = false,
-                                      .tiers = false});
-    const Bytes budget = budget_at(p, 0.7 + 0.1 * static_cast<double>(seed % 3));
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const RandomProblem plain{.tasks = 6,
+                              .residents = 1,
+                              .once = false,
+                              .in_place = false,
+                              .versions = false,
+                              .makers = false,
+                              .lossy = false,
+                              .tiers = false};
+    Rng rng(seed);
+    const Problem p = seed % 2 == 0 ? random_problem(seed, plain) : chain_problem(rng, 3);
+    const Bytes budget = budget_at(p, 0.8 + 0.1 * static_cast<double>(seed % 3));
     const double best = best_by_stages(p, budget);
     const Plan plan = run_planner(*find_planner("checkmate_milp"), p,
                                   {.budget = budget, .time_limit = 20, .offsets = false});
@@ -294,7 +296,7 @@ TEST(CheckmateMilp, MeetsTheSearchOverStages) {
     EXPECT_NEAR(plan.seconds, best, 1e-6 * best) << "seed " << seed;
     EXPECT_NE(plan.reason.find("bound"), std::string::npos);
   }
-  EXPECT_GT(feasible, 15);
+  EXPECT_GT(feasible, 12);
 }
 
 TEST(CheckmateLp, IsNoBetterThanTheMilp) {
