@@ -73,7 +73,8 @@ class PlanVerb : public Command {
       return Exit::no;
     }
     if (!answered)
-      fmt::print(stderr, "tidemark: [plan] no plan within the time given; more --time may find one\n");
+      fmt::print(stderr, "tidemark: [plan] no plan: {}\n",
+                 plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted; {}\n",
                  answered ? "this is the best plan so far" : "no plan so far");

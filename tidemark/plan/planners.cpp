@@ -75,7 +75,9 @@ void give_evidence(const Problem& problem, Plan& plan) {
     plan.seconds_bound.reset();
     plan.proof = result.proof;
   } else {
-    plan.smallest_peak = named::store_all(problem, {.offsets = false}).peak;
+    const Plan all = named::store_all(problem, {.offsets = false});
+    if (all.peak > plan.budget) plan.smallest_peak = all.peak;
+    if (!plan.smallest_peak) plan.status = Plan::Status::timed_out;
   }
 }
 
