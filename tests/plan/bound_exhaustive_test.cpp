@@ -5,6 +5,7 @@
 #include "exhaustive.h"
 #include "random_problem.h"
 #include "tidemark/plan/bound.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/proof.h"
 #include "tidemark/plan/stages.h"
 
@@ -64,7 +65,7 @@ void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
     const Problem p = tiny(seed, most);
     if (p.buffers.size() > 20 || p.tasks.size() > 24) continue;
     ++tally.problems;
-    const Bytes all = store_all_peak(p);
+    const Bytes all = store_all_live_peak(p);
     const std::optional<Bytes> least = least_peak(p, 60'000);
     if (!least) {
       ++tally.too_large;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/elementwise.h"
 
+#include <cstring>
+
 #include "tidemark/base/scalar.h"
 #include "tidemark/kernels/cpu/tile.h"
 
@@ -27,6 +29,29 @@ void loop2(const TileArgs& a) {
   const std::int64_t n = a.n;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], z[i]);
+}
+// A vector loop for arguments that the short formula covers; the few others again, by the whole one.
+template <typename Short, typename Whole>
+void trig_loop(const TileArgs& a) {
+  const auto* x = static_cast<const float*>(a.in[0]);
+  auto* y = static_cast<float*>(a.out);
+  const std::int64_t n = a.n;
+  alignas(64) float copy[kTile];  // y may be x
+  std::memcpy(copy, x, static_cast<std::size_t>(n) * sizeof(float));
+  int large = 0;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = Short{}(copy[i]);
+    large |= static_cast<int>(!(std::fabs(copy[i]) < scalar::f32::kTrigLimit));
+  }
+  if (large == 0) return;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!(std::fabs(copy[i]) < scalar::f32::kTrigLimit)) y[i] = Whole{}(copy[i]);
+  }
+}
+template <typename Short, typename Whole>
+TileFunction trig(DType d, Short, Whole) {
+  return d == DType::f32 ? trig_loop<Short, Whole> : d == DType::f64 ? loop1<double, Whole> : nullptr;
 }
 template <typename T>
 void where_loop(const TileArgs& a) {
@@ -166,7 +191,7 @@ TileFunction clamp(DType d) {
     case DType::i32:
       return clamp_loop<std::int32_t>;
     default:
-      return nullptr;
+      return clamp_loop<Byte>;
   }
 }
 TileFunction neg(DType d) {
@@ -203,13 +228,16 @@ TileFunction log1p(DType d) {
   return floats(d, [](auto x) { return scalar::log1p(x); });
 }
 TileFunction sin(DType d) {
-  return floats(d, [](auto x) { return scalar::sin(x); });
+  return trig(
+      d, [](float x) { return scalar::f32::sin(x); }, [](auto x) { return scalar::sin(x); });
 }
 TileFunction cos(DType d) {
-  return floats(d, [](auto x) { return scalar::cos(x); });
+  return trig(
+      d, [](float x) { return scalar::f32::cos(x); }, [](auto x) { return scalar::cos(x); });
 }
 TileFunction tan(DType d) {
-  return floats(d, [](auto x) { return scalar::tan(x); });
+  return trig(
+      d, [](float x) { return scalar::f32::tan(x); }, [](auto x) { return scalar::tan(x); });
 }
 TileFunction tanh(DType d) {
   return floats(d, [](auto x) { return scalar::tanh(x); });
@@ -239,8 +267,8 @@ TileFunction round(DType d) {
   return floats(d, [](auto x) { return scalar::round(x); });
 }
 TileFunction copy(DType d) {
-  using F = decltype([](Byte x) { return x; });
-  return d == DType::u8 ? loop1<Byte, F> : numbers(d, [](auto x) { return x; });
+  const auto same = [](auto x) { return x; };
+  return d == DType::u8 ? loop1<Byte, decltype(same)> : numbers(d, same);
 }
 TileFunction full(DType d) {
   switch (d) {
