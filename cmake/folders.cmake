@@ -117,6 +117,12 @@ function(tidemark_tests)
     gtest_discover_tests(test_${f} TEST_FILTER "-Slow*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
     gtest_discover_tests(test_${f} TEST_FILTER "Slow*" TEST_LIST test_${f}_slow DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 7200 LABELS slow)
   endforeach()
+  # The program from outside; standard Python only.
+  find_package(Python3 COMPONENTS Interpreter)
+  if(TARGET tidemark_program AND Python3_FOUND)
+    add_test(NAME Cli COMMAND Python3::Interpreter "${CMAKE_SOURCE_DIR}/tests/cli/cli_test.py" $<TARGET_FILE:tidemark_program> "${CMAKE_SOURCE_DIR}")
+    set_tests_properties(Cli PROPERTIES TIMEOUT 600)
+  endif()
 endfunction()
 
 # What needs more than a test binary: an installed copy and a stranger's project.
