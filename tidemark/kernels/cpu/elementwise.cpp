@@ -281,7 +281,8 @@ TileFunction round(DType d) {
   return floats(d, [](auto x) { return scalar::round(x); });
 }
 TileFunction copy(DType d) {
-  return numbers(d, [](auto x) { return x; });
+  const auto same = [](auto x) { return x; };
+  return d == DType::u8 ? loop1<Byte, decltype(same)> : numbers(d, same);
 }
 TileFunction full(DType d) {
   switch (d) {
