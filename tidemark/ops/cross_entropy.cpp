@@ -94,8 +94,9 @@ const Op backward_op{
       check_rows(a);
       const Type row{{a.in[0].shape[0]}, statistic(a.in[0].dtype)};
       if (a.in[2] != row || a.in[3] != row)
-        fail(Error::Kind::usage, "[{}] {} and {} vs {}", a.op, to_string(a.in[2]), to_string(a.in[3]),
-             to_string(row));
+        fail(a.in[2].dtype == row.dtype && a.in[3].dtype == row.dtype ? Error::Kind::usage
+                                                                      : Error::Kind::unsupported,
+             "[{}] {} and {} vs {}", a.op, to_string(a.in[2]), to_string(a.in[3]), to_string(row));
       return {a.in[0]};
     },
     .vjp =

@@ -227,8 +227,9 @@ Op backward_op(const char* name, const char* doc) {
             if (affine) check_vector(a, 2, a.in[1]);
             for (std::size_t i = affine ? 3 : 2; i < a.in.size(); ++i) {
               if (a.in[i] != statistics_of(a.in[1]))
-                fail(Error::Kind::usage, "[{}] {} vs {}", a.op, to_string(a.in[i]),
-                     to_string(statistics_of(a.in[1])));
+                fail(
+                    a.in[i].dtype == statistic(a.in[1].dtype) ? Error::Kind::usage : Error::Kind::unsupported,
+                    "[{}] {} vs {}", a.op, to_string(a.in[i]), to_string(statistics_of(a.in[1])));
             }
             std::vector<Type> out{a.in[1]};
             if (affine) out.push_back(a.in[2]);

@@ -104,7 +104,10 @@ TileFunction floats(DType d, F) {
 }
 template <typename F>
 TileFunction numbers(DType d, F) {
-  return d == DType::i64 ? loop1<std::int64_t, F> : d == DType::i32 ? loop1<std::int32_t, F> : floats(d, F{});
+  return d == DType::i64   ? loop1<std::int64_t, F>
+         : d == DType::i32 ? loop1<std::int32_t, F>
+         : d == DType::u8  ? loop1<std::uint8_t, F>
+                           : floats(d, F{});
 }
 template <typename F>
 TileFunction floats2(DType d, F) {

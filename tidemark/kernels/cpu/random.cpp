@@ -79,7 +79,7 @@ void fill(const KernelSpec& spec, const Operands& o, const void* key, F make) {
       std::uint32_t words[kGroup];
       C values[kPerGroup<C>];
       draw(k, at / kPerGroup<C>, words);
-      make(words, values, at);
+      make(words, values);
       const std::int64_t count = end - at < kPerGroup<C> ? end - at : kPerGroup<C>;
       for (std::int64_t j = 0; j < count; ++j) o.output<S>(0)[at + j] = S(values[j]);
     }
@@ -112,7 +112,7 @@ std::unique_ptr<Kernel> random_uniform(const KernelSpec& spec) {
     using C = Compute<S>;
     const auto low = static_cast<C>(s.attrs.number("low"));
     const C width = static_cast<C>(s.attrs.number("high")) - low;
-    fill<S>(s, o, o.in[0], [&](const std::uint32_t* words, C* y, std::int64_t) {
+    fill<S>(s, o, o.in[0], [&](const std::uint32_t* words, C* y) {
       for (std::int64_t j = 0; j < kPerGroup<C>; ++j) y[j] = low + width * uniform<C>(words, j);
     });
   });
@@ -125,7 +125,7 @@ std::unique_ptr<Kernel> random_normal(const KernelSpec& spec) {
     const auto mean = static_cast<C>(s.attrs.number("mean")),
                deviation = static_cast<C>(s.attrs.number("deviation"));
     constexpr C kTwoPi = static_cast<C>(6.28318530717958647692);
-    fill<S>(s, o, o.in[0], [&](const std::uint32_t* words, C* y, std::int64_t) {
+    fill<S>(s, o, o.in[0], [&](const std::uint32_t* words, C* y) {
       constexpr std::int64_t kHalf = kPerGroup<C> / 2;
       for (std::int64_t j = 0; j < kHalf; ++j) {
         const C radius = std::sqrt(C(-2) * scalar::log(C(1) - uniform<C>(words, j)));  // 1 - u is never 0
@@ -142,21 +142,24 @@ std::unique_ptr<Kernel> random_normal(const KernelSpec& spec) {
   });
 }
 
+// One word an element whatever the dtype, so that the mask is the same for all of them.
 std::unique_ptr<Kernel> dropout(const KernelSpec& spec) {
   return for_floats(spec, []<typename S>(const KernelSpec& s, const Operands& o) {
     using C = Compute<S>;
     const double rate = s.attrs.number("rate");
-    const auto below = static_cast<C>(rate);
+    const auto below = static_cast<float>(rate);
     const C scale = rate < 1 ? static_cast<C>(1 / (1 - rate)) : C(0);
-    const std::int64_t n = s.out[0].type.shape.numel();
-    fill<S>(s, o, o.in[1], [&](const std::uint32_t* words, C* y, std::int64_t at) {
-      const S* x = o.input<S>(0) + at;
-      if (at + kPerGroup<C> <= n) {
-        for (std::int64_t j = 0; j < kPerGroup<C>; ++j)
-          y[j] = uniform<C>(words, j) < below ? C(0) : widen(x[j]) * scale;
-      } else {
-        for (std::int64_t j = 0; at + j < n; ++j)
-          y[j] = uniform<C>(words, j) < below ? C(0) : widen(x[j]) * scale;
+    const Key key = key_of(o.in[1], s.attrs.integer("stream"));
+    parallel_for(s.threads, s.out[0].type.shape.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin; at < end; at += kGroup) {
+        std::uint32_t words[kGroup];
+        draw(key, at / kGroup, words);
+        const S* x = o.input<S>(0) + at;
+        S* y = o.output<S>(0) + at;
+        const std::int64_t count = end - at < kGroup ? end - at : kGroup;
+#pragma GCC ivdep
+        for (std::int64_t j = 0; j < count; ++j)
+          y[j] = S(uniform_float(words[j]) < below ? C(0) : widen(x[j]) * scale);
       }
     });
   });
