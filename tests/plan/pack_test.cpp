@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
+#include "tidemark/base/text.h"
 #include "tidemark/plan/pack_csv.h"
+#include "tidemark/plan/pack_exact.h"
+#include "tidemark/plan/pack_orders.h"
 
 namespace tidemark::plan {
 namespace {
@@ -115,6 +119,41 @@ TEST(Pack, LeastHeightOfSmallSets) {
   }
 }
 
+// The exact search itself, without the greedy answers before it: it finds the least height and refuses the
+// one below.
+TEST(Pack, ExactSearchIsComplete) {
+  Rng rng(7);
+  int above_bound = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto intervals = random_intervals(rng, 3 + static_cast<int>(rng.below(5)), 6, 9, round % 2 == 1);
+    const packing::Items items = packing::make_items(intervals, 1);
+    if (items.items.empty()) continue;
+    packing::Exact exact(items);
+    const packing::Orders orders(items);
+    const Bytes least = brute_force(intervals);
+    above_bound += least > items.lower_bound;
+    std::vector<packing::Units> offsets;
+    packing::Budget budget{1000000, 1e18};
+    const std::int64_t order = rng.below(40);
+    EXPECT_EQ(exact.search(least, orders.rank(order), budget, offsets), packing::Answer::found) << round;
+    EXPECT_EQ(packing::height_of(items, offsets), least);
+    EXPECT_EQ(exact.search(least - 1, orders.rank(order), budget, offsets), packing::Answer::impossible)
+        << round;
+    EXPECT_EQ(exact.search(least + 3, orders.rank(order, exact.failures()), budget, offsets),
+              packing::Answer::found);
+  }
+  EXPECT_GT(above_bound, 10);
+}
+
+// Chains, alignment and many buffers at once: what the planner hands over.
+TEST(Pack, ManyBuffers) {
+  Rng rng(8);
+  const auto intervals = random_intervals(rng, 5000, 4000, 1 << 20, true);
+  const Packing packing = pack(intervals, {.align = 256, .time_limit = 1e9, .effort = 10000});
+  EXPECT_EQ(check_packing(intervals, packing, 256), "");
+  EXPECT_LE(static_cast<double>(packing.bytes), 1.15 * static_cast<double>(packing.lower_bound));
+}
+
 TEST(Pack, TheSameTwice) {
   Rng rng(3);
   for (int round = 0; round < 5; ++round) {
@@ -191,6 +230,22 @@ TEST(PackCsv, ReadsWritesAndRefuses) {
         "id,lower,upper,size\na,0,1,99999999999999999999\n", "id,lower,upper,size\na,3,1,1\n",
         "id,lower,upper,size\na,0,1,-4\n", "id,lower,upper,size\na,0,1,\n"})
     EXPECT_THROW(read_pack_csv(bad), Error) << bad;
+}
+
+// Published sets, by effort instead of time: solved at the published capacity and at every larger one.
+TEST(SlowPack, ChallengingSetsAtEveryCapacity_Slow) {
+  const std::string folder = TIDEMARK_SOURCE_DIR "/../shared/packing/challenging";
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << "no " << folder << ": published packing sets not tested";
+  for (const char set : std::string("ABCDEFGHJK")) {
+    const auto intervals = read_pack_csv(read_file(fmt::format("{}/{}.1048576.csv", folder, set))).intervals;
+    for (const double more : {0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2}) {
+      const auto capacity = static_cast<Bytes>(1048576 * (1 + more));
+      const Packing packing = pack(intervals, {.capacity = capacity, .time_limit = 1e9, .effort = 2000000});
+      EXPECT_EQ(check_packing(intervals, packing), "");
+      EXPECT_LE(packing.bytes, capacity) << set << " at +" << more;
+    }
+  }
 }
 
 }  // namespace

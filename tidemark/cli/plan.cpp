@@ -31,7 +31,7 @@ class PlanVerb : public Command {
     args.option("-o,--output", output_, "Write the plan there");
     args.flag("--json", json_, "Print the plan file");
     std::string names = "Planners:\n";
-    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<16} {}\n", p.name, p.doc);
+    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<18} {}\n", p.name, p.doc);
     args.footer(names + "Example: tidemark plan problem.json --budget 60% --time 1s -o plan.json");
   }
 
@@ -73,7 +73,8 @@ class PlanVerb : public Command {
       return Exit::no;
     }
     if (!answered)
-      fmt::print(stderr, "tidemark: [plan] no plan within the time given; more --time may find one\n");
+      fmt::print(stderr, "tidemark: [plan] no plan: {}\n",
+                 plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted; {}\n",
                  answered ? "this is the best plan so far" : "no plan so far");

@@ -1,6 +1,6 @@
 // Fusion, before layouts: elementwise chains of one domain, with the reductions they end in, become one node whose
 // inside never exists in memory. The kernels run the same loops either way, so no bit changes;
-// only a sum over a chain with broadcast or transposed inputs may add in another order than one over its stored result.
+// only a sum over a chain whose inputs are all transposed may add in another order than one over its stored result.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

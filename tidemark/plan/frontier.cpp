@@ -17,6 +17,7 @@ class Curve {
 
   std::vector<FrontierPoint> run() {
     const Bytes most = keep_everything();
+    if (points_.empty()) return {};
     const Bytes least = find_least(most);
     const int between = std::max(options_.points, 2) - 1;
     // From the top: the neighbour above is the nearest plan that needs only a little more room.
@@ -34,6 +35,7 @@ class Curve {
     options.budget = -1;
     FrontierPoint point;
     point.plan = run_planner(*find_planner("store_all"), problem_, options);
+    if (point.plan.status == Plan::Status::timed_out) return 0;
     point.budget = point.plan.budget = point.plan.peak;
     point.seconds_bound = floor_seconds(problem_);
     points_.push_back(std::move(point));

@@ -96,11 +96,12 @@ void Improve::substitute() {
   }
 }
 
-void Improve::delay() {
+void Improve::delay(bool first_runs) {
   const Model& m = line_->model();
   for (std::int32_t s = line_->slots() - 1; s >= 0; --s) {
     const TaskId t = line_->task_at(s);
     if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
+    if (!first_runs && line_->runs_of(t).front() == s) continue;
     const auto i = static_cast<std::size_t>(t);
     std::int32_t to = line_->slots() - 1;
     Bytes gain = 0;

@@ -15,7 +15,8 @@ class Improve {
   // Removes runs that the budget does not need, the dearest first.
   void prune();
   // Every run as late as possible where that frees more than it holds: what it makes is not needed before, what it reads is.
-  void delay();
+  // `first_runs`: those too, and not second runs alone.
+  void delay(bool first_runs);
   // The other way round: runs whose reads wait for them alone and outweigh what they make, as early as possible.
   void advance();
   // Runs that do the same work another way (instead_of), where that is faster and fits, or lowers a peak that does not.

@@ -26,6 +26,7 @@ class Exact::Search {
  public:
   explicit Search(const Items& items);
   Answer run(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets);
+  std::vector<double> failures() const;
 
  private:
   struct Pair {
@@ -76,6 +77,7 @@ class Exact::Search {
   std::vector<Undo> trail_;
   std::vector<std::int32_t> stack_;  // the item lists of the nodes on the path
   std::vector<std::uint64_t> failed_;
+  std::vector<double> failures_;  // per section: how often it ended a branch, fading from run to run
 };
 
 Exact::Search::Search(const Items& items) {
@@ -125,6 +127,7 @@ Exact::Search::Search(const Items& items) {
     }
   }
   failed_.resize(std::size_t{1} << 18);
+  failures_.assign(static_cast<std::size_t>(sections_), 0);
 }
 
 Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget,
@@ -147,6 +150,7 @@ Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budg
   trail_.clear();
   stack_.clear();
   std::fill(failed_.begin(), failed_.end(), 0);
+  for (double& f : failures_) f *= 0.5;
   for (std::int32_t s = 0; s < sections_; ++s)
     for (const std::int32_t j : in_section_[s]) left_[s] += profile_[j][s - begin_[j]];
   for (std::int32_t i = 0; i < n_; ++i) {
@@ -158,6 +162,13 @@ Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budg
   if (!solve_parts(0, n)) return stopped_ ? Answer::stopped : Answer::impossible;
   offsets = offset_;
   return Answer::found;
+}
+
+std::vector<double> Exact::Search::failures() const {
+  std::vector<double> out;
+  for (std::int32_t i = 0; i < n_; ++i)
+    out.push_back(*std::max_element(failures_.begin() + begin_[i], failures_.begin() + end_[i]));
+  return out;
 }
 
 // Splits what is left of a component where nothing left crosses, and solves the pieces one by one.
@@ -330,6 +341,7 @@ bool Exact::Search::check_section(std::int32_t s) {
     watched_[s] = j;
     return true;
   }
+  ++failures_[s];
   return false;
 }
 
@@ -364,6 +376,7 @@ std::uint64_t Exact::Search::key(std::size_t first, std::size_t last) const {
 
 Exact::Exact(const Items& items) : search_(std::make_unique<Search>(items)) {}
 Exact::~Exact() = default;
+std::vector<double> Exact::failures() const { return search_->failures(); }
 Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget,
                      std::vector<Units>& offsets) {
   return search_->run(height, rank, budget, offsets);

@@ -52,6 +52,15 @@ std::vector<TaskId> Search::anneal_order(const std::vector<TaskId>& order, doubl
   return reorder_.runs();
 }
 
+// Removes what is not needed, and again what second runs that come later make removable.
+void Search::settle() {
+  improve_.prune();
+  const double before = line_.seconds();
+  improve_.delay(options_.reorder);
+  improve_.prune();
+  if (line_.seconds() < before) improve_.delay(options_.reorder);
+}
+
 // Stuck: what is over the budget may go by order, and what then is left by more drops.
 bool Search::reorder_and_repair() {
   const auto n = static_cast<std::int64_t>(line_.run_count());
@@ -92,7 +101,7 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
     }
     least_peak_ = std::min(least_peak_, line_.peak());
     if (!fits) continue;
-    improve_.prune();
+    settle();
     consider();
     starts_.push_back({seconds_now(), line_.runs()});
   }
@@ -130,7 +139,7 @@ void Search::start() {
   if (found() && best_seconds_ <= floor_) return;
   std::vector<std::vector<TaskId>> orders{given, line_.runs()};
   if (options_.reorder) {
-    improve_.delay();
+    improve_.delay(true);
     improve_.advance();
     orders.insert(orders.begin(), line_.runs());
     consider();
@@ -223,6 +232,12 @@ void Search::rounds_from(const Start& start, double until, double heat, const st
       current = seconds_now();
       consider();
     }
+    if (round % 32 == 0 && !copies && model_->tasks <= kMiddling) {
+      settle();
+      line_.forget_log();
+      current = seconds_now();
+      consider();
+    }
     if (round % 512 == 0) {
       if (!go_on()) limit_->stop();
       if (current > best_seconds_ + 8 * heat * typical_extra()) {
@@ -232,7 +247,7 @@ void Search::rounds_from(const Start& start, double until, double heat, const st
     }
   }
   improve_.substitute();
-  improve_.prune();
+  settle();
   if (copies) tiers_.relax(*limit_);
   line_.forget_log();
   consider();

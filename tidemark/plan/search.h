@@ -48,6 +48,7 @@ class Search {
   void start_from(const std::vector<TaskId>& order, bool thorough);
   std::vector<TaskId> anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves);
   void rounds_from(const Start& start, double until, double heat, const std::function<bool()>& go_on);
+  void settle();
   bool reorder_and_repair();
   bool remove_and_reorder();
   double typical_extra() const;

@@ -30,12 +30,17 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
   return plan;
 }
 
+// The rest is for bounds, and for what grows with the problem: steps, check, hash.
+double search_share(const Problem& problem, const Options& options) {
+  return (options.bounds ? 0.8 : 1.0) * (problem.tasks.size() > 20000 ? 0.7 : 1.0);
+}
+
 class Solver {
  public:
   Solver(const Problem& problem, const Options& options)
       : problem_(problem),
         options_(options),
-        limit_((options.bounds ? 0.8 : 1.0) * options.time_limit, options.effort),
+        limit_(search_share(problem, options) * options.time_limit, options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
         budget_(options.budget < 0 ? kNoLimit : options.budget) {}
 
