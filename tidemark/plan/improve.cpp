@@ -164,7 +164,7 @@ bool Improve::ruin_and_recreate(double slack) {
   const auto n = static_cast<std::int64_t>(extra_.size());
   const std::int64_t centre = rng_.below(n);
   const std::int64_t kind = rng_.below(4);
-  const std::int64_t width = 1 + rng_.below(kind == 0 ? 2 : kind == 1 ? 6 : 20);
+  const std::int64_t width = 1 + rng_.below(kind == 0 ? 2 : kind == 1 ? 6 : kind == 2 ? 20 : 40);
   const std::int64_t first = std::max<std::int64_t>(0, centre - width / 2), last = std::min(n, first + width);
   const bool ban = rng_.below(2) == 0;
   const auto ruin = [&](std::int32_t s) {
@@ -190,18 +190,23 @@ bool Improve::ruin_and_recreate(double slack) {
   const std::size_t ruined = line_->mark();
   const std::int64_t level = rng_.below(4);
   const double noise = level == 0 ? 0.0 : level == 3 ? 2.0 * rng_.uniform() : 0.4 * rng_.uniform();
-  const auto outcome = drops_->repair(before + slack, noise, rng_, 64);
+  // What is put back may be more than is needed and go again below: only then it counts.
+  const double ruined_seconds = before - line_->seconds();
+  const auto outcome = drops_->repair(before + slack + 0.5 * ruined_seconds, noise, rng_, 128);
   drops_->lift_bans();
   if (outcome != Drops::Outcome::fits) {
     line_->undo_to(mark);
     if (outcome == Drops::Outcome::no_room) line_->respread(6);
     return false;
   }
-  // What was put back may be more than is needed.
   std::vector<std::int32_t> added;
   for (std::size_t k = ruined; k < line_->mark(); ++k) {
     if (line_->log()[k].inserted) added.push_back(line_->log()[k].slot);
   }
+  for (std::int64_t k = std::max<std::int64_t>(0, first - 10); k < std::min(n, last + 10); ++k)
+    added.push_back(extra_[static_cast<std::size_t>(k)]);
+  std::sort(added.begin(), added.end());
+  added.erase(std::unique(added.begin(), added.end()), added.end());
   const Model& m = line_->model();
   std::erase_if(added, [&](std::int32_t s) {
     return line_->task_at(s) < 0 || line_->runs_of(line_->task_at(s)).size() < 2;
