@@ -1,5 +1,5 @@
 // Elementwise ops, reductions and row kernels against memcpy: bytes read and written per second of CPU time.
-//   bench_elementwise [MiB per array]
+//   bench_elementwise [MiB per array [part of a name]]
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -69,14 +69,16 @@ double rate(const Case& c, int threads) {
   }
   const auto kernel = prepare(*c.op, spec);
   const auto workspace = Storage::allocate(kernel->workspace());
-  const double s = median(threads, [&] { kernel->run({.in = in, .out = out, .workspace = workspace->data()}); });
+  const double s =
+      median(threads, [&] { kernel->run({.in = in, .out = out, .workspace = workspace->data()}); });
   return static_cast<double>(bytes) / s;
 }
 
 Graph adamw(const Type& type) {
   const auto b = Builder::make();
   const Tensor p = b->input(type), g = b->input(type), m = b->input(type), v = b->input(type);
-  const Tensor rate = b->input({{}, DType::f32}), c1 = b->input({{}, DType::f32}), c2 = b->input({{}, DType::f32});
+  const Tensor rate = b->input({{}, DType::f32}), c1 = b->input({{}, DType::f32}),
+               c2 = b->input({{}, DType::f32});
   const Tensor m2 = 0.9 * m + 0.1 * g, v2 = 0.999 * v + 0.001 * square(g);
   const Tensor p2 = p - rate * (m2 * c1 / (sqrt(v2 * c2) + 1e-8) + 0.01 * p);
   const Tensor outs[] = {p2, m2, v2};
@@ -95,7 +97,8 @@ Graph bias_gelu_sum(const Type& type) {
 int main(int argc, char** argv) {
   const std::int64_t mebibytes = argc > 1 ? std::atoll(argv[1]) : 64;
   const std::int64_t columns = 768, rows = mebibytes * (1 << 20) / 4 / columns;
-  const Type x{{rows, columns}, DType::f32}, v{{columns}, DType::f32}, s{{rows}, DType::f32}, one{{}, DType::f32};
+  const Type x{{rows, columns}, DType::f32}, v{{columns}, DType::f32}, s{{rows}, DType::f32},
+      one{{}, DType::f32};
   const Attrs epsilon{{"epsilon", 1e-5}};
   const auto axes = [](std::int64_t a) { return Attrs{{"axes", std::vector<std::int64_t>{a}}}; };
   const std::vector<Case> cases{
@@ -115,7 +118,8 @@ int main(int argc, char** argv) {
       {"softmax", find_op("softmax"), {x}, {}, {}},
       {"softmax_backward", find_op("softmax_backward"), {x, x}, {}, {}},
   };
-  fmt::print("{:28} {:>10} {:>10}   GB/s of CPU time, arrays of {} MiB\n", "", "1 thread", "2 threads", mebibytes);
+  fmt::print("{:28} {:>10} {:>10}   GB/s of CPU time, arrays of {} MiB\n", "", "1 thread", "2 threads",
+             mebibytes);
   const auto from = Storage::allocate(x.bytes()), to = Storage::allocate(x.bytes());
   std::memset(from->data(), 1, static_cast<std::size_t>(x.bytes()));
   std::memset(to->data(), 1, static_cast<std::size_t>(x.bytes()));
@@ -130,7 +134,9 @@ int main(int argc, char** argv) {
   }
   fmt::print("{:28} {:10.1f} {:10.1f}\n", "memcpy", copy[0] * 1e-9, copy[1] * 1e-9);
   for (const Case& c : cases) {
+    if (argc > 2 && std::string(c.name).find(argv[2]) == std::string::npos) continue;
     const double r1 = rate(c, 1), r2 = rate(c, 2);
-    fmt::print("{:28} {:10.1f} {:10.1f}   {:.2f} {:.2f} of memcpy\n", c.name, r1 * 1e-9, r2 * 1e-9, r1 / copy[0], r2 / copy[1]);
+    fmt::print("{:28} {:10.1f} {:10.1f}   {:.2f} {:.2f} of memcpy\n", c.name, r1 * 1e-9, r2 * 1e-9,
+               r1 / copy[0], r2 / copy[1]);
   }
 }

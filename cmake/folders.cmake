@@ -32,6 +32,14 @@ function(tidemark_folder name)
   endif()
   if(name STREQUAL "kernels")
     target_compile_options(tm_${name} PRIVATE -O3)
+    # The loops over tiles gain from whole registers, which GCC is shy of by default.
+    include(CheckCXXCompilerFlag)
+    check_cxx_compiler_flag(-mprefer-vector-width=512 TIDEMARK_HAS_VECTOR_WIDTH)
+    if(TIDEMARK_HAS_VECTOR_WIDTH)
+      set_source_files_properties("${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/elementwise.cpp" "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/fold.cpp"
+        "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/softmax.cpp" "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/norm.cpp"
+        "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/random.cpp" PROPERTIES COMPILE_OPTIONS -mprefer-vector-width=512)
+    endif()
   endif()
   # Only the files that name a library see it, so that the others compile alike everywhere.
   if(name STREQUAL "kernels" AND TIDEMARK_WITH_ONEDNN)

@@ -106,7 +106,7 @@ void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
 
 TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   Tally t;
-  compare(0, 1500, 7, t);
+  compare(0, 1000, 7, t);
   RecordProperty("above_floor", t.above_floor);
   std::printf(
       "%d problems: %d planned, %d infeasible, %d bounds above the floor, %d of them tight, %d too large, %d "

@@ -31,7 +31,7 @@ class PlanVerb : public Command {
     args.option("-o,--output", output_, "Write the plan there");
     args.flag("--json", json_, "Print the plan file");
     std::string names = "Planners:\n";
-    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<16} {}\n", p.name, p.doc);
+    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<18} {}\n", p.name, p.doc);
     args.footer(names + "Example: tidemark plan problem.json --budget 60% --time 1s -o plan.json");
   }
 

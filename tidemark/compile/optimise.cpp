@@ -4,6 +4,7 @@
 #include "tidemark/ir/fuse.h"
 #include "tidemark/ir/layout.h"
 #include "tidemark/ir/passes.h"
+#include "tidemark/ir/turn.h"
 #include "tidemark/ops/fused.h"
 #include "tidemark/ops/table.h"
 
@@ -62,6 +63,7 @@ Graph optimise(Graph graph, const OptimiseOptions& options) {
     graph = verified(dce(graph));
     graph = verified(fold(graph, evaluate));
     graph = verified(cse(graph));
+    graph = verified(turn_products(std::move(graph), *find_op("matmul"), *find_op("permute")));
   }
   if (options.fuse) graph = verified(fuse(graph, fused_op, fused_fold_op));
   if (options.layouts) graph = verified(assign_layouts(std::move(graph), *find_op("contiguous")));

@@ -82,19 +82,23 @@ class Fusing {
     if (target < 0) return -1;
     std::vector<Ord> merged;
     std::size_t nodes = group(target).nodes.size() + 1;
+    Ord level = group(target).level;
     for (const Ord i : read) {
       if (i == target) continue;
       Group& p = group(i);
-      if (p.level > group(target).level) return -1;
       // Nobody outside reads it but this node: it can move to where this node runs.
       if (grows(p, window, domain) && p.readers_outside == 0) {
         merged.push_back(i);
         nodes += p.nodes.size();
-      } else if (p.level == group(target).level) {
-        return -1;
+        level = std::max(level, p.level);
+      } else {
+        level = std::max(level, p.level + 1);
       }
     }
+    // A group that others read keeps its level, since theirs lie above it; one that nobody reads yet may rise.
+    if (level > group(target).level && group(target).readers_outside > 0) return -1;
     if (nodes > static_cast<std::size_t>(options_.max_nodes) || !fits(target, merged, node)) return -1;
+    group(target).level = level;
     for (const Ord i : merged) merge(i, target);
     return target;
   }

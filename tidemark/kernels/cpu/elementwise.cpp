@@ -27,8 +27,19 @@ void loop2(const TileArgs& a) {
   using R = decltype(F{}(T{}, T{}));
   auto* y = static_cast<R*>(a.out);
   const std::int64_t n = a.n;
+  // A number is kept in a register of the processor: its tile would only push others out of the cache.
+  if (std::is_floating_point_v<T> && a.uniform == 1 && n > 0) {
+    const T c = x[0];
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], z[i]);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(c, z[i]);
+  } else if (std::is_floating_point_v<T> && a.uniform == 2 && n > 0) {
+    const T c = z[0];
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], c);
+  } else {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], z[i]);
+  }
 }
 // A vector loop for arguments that the short formula covers; the few others again, by the whole one.
 template <typename Short, typename Whole>

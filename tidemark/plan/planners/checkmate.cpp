@@ -103,9 +103,10 @@ Plan checkmate_milp(const Problem& problem, const Options& options) {
     if (solved.status == Solved::Status::infeasible && share == 1.0)
       return nothing_found(o, options, "HiGHS: the formulation has no solution at this budget");
     if (solved.values.empty())
-      return answer(Plan::Status::timed_out, options,
-                    fmt::format("HiGHS found no solution in {:.3g} s; its bound is {:.6g} s", limit.elapsed(),
-                                solved.bound));
+      return answer(
+          Plan::Status::timed_out, options,
+          fmt::format("HiGHS found no solution in {:.3g} s; its bound is {}", limit.elapsed(),
+                      std::isfinite(solved.bound) ? fmt::format("{:.6g} s", solved.bound) : "none"));
     Plan plan = finish(problem, model.runs(solved.values), options);
     if (plan.status == Plan::Status::infeasible) continue;
     const double gap = plan.seconds > 0 ? (plan.seconds - solved.bound) / plan.seconds : 0;

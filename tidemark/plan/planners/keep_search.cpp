@@ -60,13 +60,14 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
     }
     return sum;
   };
+  const auto per_byte = [&](std::size_t i) {
+    return cost(i) / static_cast<double>(std::max<Bytes>(1, problem_->size(outline_.activations[i])));
+  };
   std::vector<std::pair<double, std::size_t>> ratio;
   while (now.peak > budget && !limit.time_is_up()) {
     ratio.clear();
     for (std::size_t i = 0; i < size(); ++i)
-      if (keep[i])
-        ratio.push_back(
-            {cost(i) / static_cast<double>(std::max<Bytes>(1, problem_->size(outline_.activations[i]))), i});
+      if (keep[i]) ratio.push_back({per_byte(i), i});
     if (ratio.empty()) break;
     std::sort(ratio.begin(), ratio.end());
     // Half of what is missing before the costs are looked at again.
@@ -78,7 +79,27 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
     }
     now = score(keep);
   }
-  if (now.peak > budget) return keep;
+  if (now.peak > budget) {
+    // Giving up much at once means making much at once. One by one instead, only what does not raise the peak.
+    keep.assign(size(), 1);
+    now = score(keep);
+    for (bool changed = true; changed && now.peak > budget;) {
+      changed = false;
+      ratio.clear();
+      for (std::size_t i = 0; i < size(); ++i)
+        if (keep[i]) ratio.push_back({per_byte(i), i});
+      std::sort(ratio.begin(), ratio.end());
+      for (const auto& [_, i] : ratio) {
+        if (now.peak <= budget || limit.time_is_up()) break;
+        keep[i] = 0;
+        const KeepScore trial = score(keep);
+        if (trial.peak > now.peak) keep[i] = 1;
+        changed = changed || trial.peak < now.peak;
+        if (trial.peak <= now.peak) now = trial;
+      }
+    }
+    if (now.peak > budget) return keep;
+  }
   ratio.clear();
   for (std::size_t i = 0; i < size(); ++i)
     if (!keep[i]) ratio.push_back({-cost(i), i});
