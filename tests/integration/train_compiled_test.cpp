@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "tidemark/nn/train.h"
 #include "tidemark/nn/zoo.h"
 #include "tidemark/tidemark.h"
@@ -13,11 +15,12 @@ struct Case {
   const char* model;
   ModelOptions options;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
 const Case kCases[] = {
     {"mlp", {.batch = 6, .sizes = {{"inputs", 7}, {"hidden", 12}, {"classes", 5}}}},
     {"resnet18",
-     {.batch = 2,
-      .size = 32,
+     {.batch = 4,
+      .size = 64,
       .sizes =
           {{"width", 8}, {"classes", 5}, {"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}, {"blocks4", 1}}}},
     {"unet", {.batch = 2, .size = 16, .sizes = {{"width", 8}, {"depth", 2}, {"classes", 3}}}},
@@ -51,7 +54,7 @@ class TrainCompiled : public testing::TestWithParam<Case> {};
 
 TEST_P(TrainCompiled, IsTheEagerStepWithinRoundingAndTheSameBitsForEveryBudget) {
   const Model model = make_model(GetParam().model, GetParam().options);
-  const TrainOptions options{.rate = constant_rate(1e-3), .clip_norm = 1};
+  const TrainOptions options{.rate = constant_rate(1e-3)};
   const TrainStep eager = train_step(model, options);
   const Tensors batch = batch_of(model);
   // Three steps, so that updated state is read again.
@@ -66,17 +69,20 @@ TEST_P(TrainCompiled, IsTheEagerStepWithinRoundingAndTheSameBitsForEveryBudget) 
   };
   const std::vector<float> expected = three(eager);
   std::vector<float> kept;
-  for (const Budget& budget : {Budget(), Budget(0.6), Budget::minimum()}) {
+  const auto peak_with = [&](const Budget& budget) {
     auto compiled = compile(train_step(model, options), {.memory = budget, .state = 1});
     const std::vector<float> got = three(compiled);
-    ASSERT_EQ(got.size(), expected.size());
     // Adam divides by the root of small squares: rounding differences of layouts show.
-    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 5e-3) << i;
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 5e-3) << i;
     if (kept.empty()) kept = got;
     EXPECT_EQ(got, kept);
     const Compiled& plan = compiled.plan_for(start(model, options), batch);
     EXPECT_EQ(plan.peak_measured(), plan.peak_predicted());
-  }
+    return plan.peak_measured();
+  };
+  const Bytes most = peak_with({}), least = peak_with(Budget::minimum());
+  EXPECT_LE(least, most);
+  EXPECT_LE(peak_with((most + least) / 2), (most + least) / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, TrainCompiled, testing::ValuesIn(kCases), [](const auto& info) {
