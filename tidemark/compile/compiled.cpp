@@ -7,6 +7,7 @@
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
@@ -35,16 +36,18 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
       break;
     }
     case Budget::Kind::minimum:
-      solve_options.budget = 0;
       break;
   }
-  const std::string planner = !options.planner.empty()   ? options.planner
-                              : solve_options.budget < 0 ? "store_all"
-                                                         : "solve";
+  const bool minimum = options.memory.kind == Budget::Kind::minimum;
+  const std::string planner = !options.planner.empty()               ? options.planner
+                              : solve_options.budget < 0 && !minimum ? "store_all"
+                                                                     : "solve";
   const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
   if (planner != "solve" && named == nullptr)
     fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
-  plan::Plan plan = named ? plan::run_planner(*named, problem, solve_options) : plan::solve(problem, solve_options);
+  plan::Plan plan = named     ? plan::run_planner(*named, problem, solve_options)
+                    : minimum ? plan::smallest_peak(problem, solve_options).plan
+                              : plan::solve(problem, solve_options);
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
     std::string message =
         fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
