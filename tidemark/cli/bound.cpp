@@ -8,6 +8,7 @@
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/terminal.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/proof.h"
@@ -18,7 +19,7 @@ namespace {
 class BoundVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     args.option("-b,--budget", budget_, "8GiB, or 60% of what storing all takes beyond the resident buffers");
     args.required("--budget");
     args.option("-t,--time", time_, "CPU time to spend, e.g. 1s or 500ms");
@@ -33,7 +34,7 @@ class BoundVerb : public Command {
   int run() override {
     expect_writable(output_);
     const double time_limit = parse_seconds(time_);
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     const Bytes budget = plan::parse_budget(problem, budget_);
     const double begin = cpu_seconds();
     const plan::BoundResult result = plan::bound(problem, {.budget = budget, .time_limit = time_limit});
@@ -90,7 +91,8 @@ class BoundVerb : public Command {
     table.print();
   }
 
-  std::string file_, budget_, output_, time_ = "1s";
+  ProblemSource source_;
+  std::string budget_, output_, time_ = "1s";
   bool json_ = false;
 };
 

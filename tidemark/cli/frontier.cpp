@@ -20,7 +20,7 @@ constexpr double kPlotWidth = 32;
 class FrontierVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     args.option("--points", points_, "Budgets to plan for");
     options_.declare(args);
     args.flag("--json", json_, "Print a list of {budget, peak, seconds, seconds_bound}");
@@ -34,7 +34,7 @@ class FrontierVerb : public Command {
     if (points_ < 2 || points_ > 1000)
       fail(Error::Kind::usage, "[frontier] --points {} vs between 2 and 1000", points_);
     plan::FrontierOptions options{.points = static_cast<int>(points_), .solve = options_.get()};
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     std::vector<plan::FrontierPoint> points;
     {
       ProgressLine line;
@@ -79,7 +79,7 @@ class FrontierVerb : public Command {
     }
   }
 
-  std::string file_;
+  ProblemSource source_;
   std::int64_t points_ = 12;
   SolveOptions options_;
   bool json_ = false;

@@ -10,6 +10,7 @@
 #include "tidemark/base/text.h"
 #include "tidemark/cli/plan_report.h"
 #include "tidemark/cli/solve_options.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -21,7 +22,7 @@ namespace {
 class PlanVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     args.option("-b,--budget", budget_,
                 "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
     args.required("--budget");
@@ -41,7 +42,7 @@ class PlanVerb : public Command {
       fail(Error::Kind::usage, "[plan] no planner '{}'; see tidemark plan --help", planner_);
     expect_writable(output_);
     plan::Options options = options_.get();
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     plan::Plan warm;
     if (!warm_.empty()) {
       warm = plan::read_plan(problem, read_file(warm_));
@@ -99,7 +100,8 @@ class PlanVerb : public Command {
     return plan::replay(problem, plan).broken;
   }
 
-  std::string file_, budget_, planner_ = "solve", warm_, output_;
+  ProblemSource source_;
+  std::string budget_, planner_ = "solve", warm_, output_;
   SolveOptions options_;
   bool json_ = false;
 };

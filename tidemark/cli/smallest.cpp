@@ -15,7 +15,7 @@ namespace {
 class SmallestVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     options_.declare(args);
     args.option("-o,--output", output_, "Write the plan there");
     args.flag("--json", json_, "Print {smallest_peak, peak_bound, seconds, why}");
@@ -25,7 +25,7 @@ class SmallestVerb : public Command {
   int run() override {
     expect_writable(output_);
     plan::Options options = options_.get();
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     plan::SmallestPeak least;
     {
       ProgressLine line;
@@ -54,7 +54,8 @@ class SmallestVerb : public Command {
   }
 
  private:
-  std::string file_, output_;
+  ProblemSource source_;
+  std::string output_;
   SolveOptions options_;
   bool json_ = false;
 };
