@@ -180,22 +180,29 @@ TEST(Updates, TheOptimizerRunsAsSoonAsItsGradientIsThere) {
   struct P {
     std::vector<Tensor> w;
   };
-  const auto step = [](const P& p, const Tensor& x) {
+  struct State {
+    P params;
+    Tensor steps;
+  };
+  const auto step = [](const State& s, const Tensor& x) {
+    const P& p = s.params;
     const auto loss = [](const P& q, Tensor h) {
       for (const Tensor& w : q.w) h = tanh(matmul(h, w));
       return sum(h);
     };
     const auto [value, g] = value_and_grad(loss)(p, x);
-    P next = p;
-    for (std::size_t i = 0; i < p.w.size(); ++i) next.w[i] = p.w[i] - 0.1 * g.w[i];
+    State next{p, s.steps + 1.0};
+    // The rate comes from the state, as an optimizer's does.
+    const Tensor rate = 0.1 / next.steps;
+    for (std::size_t i = 0; i < p.w.size(); ++i) next.params.w[i] = p.w[i] - rate * g.w[i];
     return std::make_pair(next, value);
   };
-  const P p{std::vector<Tensor>(6, abstract({{64, 64}}))};
+  const State p{P{std::vector<Tensor>(6, abstract({{64, 64}}))}, abstract({Shape{}})};
   auto early = compile(step, {.state = 1});
   auto late = compile(step, {.state = 1, .passes = OptimiseOptions::none()});
   const Tensor x = abstract({{16, 64}});
   // Late: all six gradients live together.
-  EXPECT_LT(early.plan_for(p, x).plan().live_peak, late.plan_for(p, x).plan().live_peak);
+  EXPECT_LT(early.plan_for(p, x).plan().live_peak + 3 * 64 * 64 * 4, late.plan_for(p, x).plan().live_peak);
   EXPECT_EQ(count(early.plan_for(p, x).graph(), "assign"), 0u);
 }
 
