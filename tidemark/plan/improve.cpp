@@ -192,7 +192,7 @@ bool Improve::ruin_and_recreate(double slack) {
   const double noise = level == 0 ? 0.0 : level == 3 ? 2.0 * rng_.uniform() : 0.4 * rng_.uniform();
   // What is put back may be more than is needed and go again below: only then it counts.
   const double ruined_seconds = before - line_->seconds();
-  const auto outcome = drops_->repair(before + slack + 0.5 * ruined_seconds, noise, rng_, 128);
+  const auto outcome = drops_->repair(before + slack + 1.0 * ruined_seconds, noise, rng_, 128);
   drops_->lift_bans();
   if (outcome != Drops::Outcome::fits) {
     line_->undo_to(mark);

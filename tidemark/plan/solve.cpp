@@ -138,8 +138,13 @@ class Solver {
   }
 
   void finish_bound(Plan& plan, bool has_plan) {
+    // Near enough already: what is left to do is the certificate.
+    const bool enough =
+        has_plan && options_.target_gap > 0 && plan.seconds <= bound_.seconds * (1 + options_.target_gap);
+    const double share = 0.2 * options_.time_limit;
     BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
-                   .time_limit = std::max(0.2 * options_.time_limit, options_.time_limit - limit_.elapsed())};
+                   .time_limit = enough ? share : std::max(share, options_.time_limit - limit_.elapsed())};
+    if (enough) o.branch = false;
     if (has_plan) o.known_seconds = plan.seconds;
     bound_ = bound(problem_, o);
     if (bound_.infeasible) return;
