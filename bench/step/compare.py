@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--threads", default="2")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("models", nargs="*", default=list(MODELS))
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     print("| model | batch | ours, ms | eager, ms | torch.compile, ms | ours is faster by | ours, peak | eager, peak | torch.compile, peak |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in args.models or MODELS:
