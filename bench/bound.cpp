@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tidemark/plan/bound.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
 
 namespace {
@@ -43,39 +44,6 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// resident + f × (live peak of keeping everything − resident)
-Bytes budget_for(const Problem& p, double fraction) {
-  std::vector<int> first(p.buffers.size(), -1), last(p.buffers.size(), -1);
-  const int n = static_cast<int>(p.tasks.size());
-  for (int t = 0; t < n; ++t) {
-    if (p.tasks[static_cast<std::size_t>(t)].optional) continue;
-    for (const auto* list :
-         {&p.tasks[static_cast<std::size_t>(t)].reads, &p.tasks[static_cast<std::size_t>(t)].writes}) {
-      for (BufferId b : *list) {
-        if (first[static_cast<std::size_t>(b)] < 0) first[static_cast<std::size_t>(b)] = t;
-        last[static_cast<std::size_t>(b)] = t;
-      }
-    }
-  }
-  for (BufferId b : p.outputs) last[static_cast<std::size_t>(b)] = n;
-  std::vector<Bytes> change(static_cast<std::size_t>(n) + 2);
-  Bytes resident = 0, most = 0, now = 0;
-  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const Bytes size = p.size(static_cast<BufferId>(b));
-    if (p.buffers[b].resident) {
-      resident += size;
-    } else if (first[b] >= 0) {
-      change[static_cast<std::size_t>(first[b])] += size;
-      change[static_cast<std::size_t>(last[b]) + 1] -= size;
-    }
-  }
-  for (int t = 0; t < n; ++t) {
-    now += change[static_cast<std::size_t>(t)];
-    most = std::max(most, now + p.tasks[static_cast<std::size_t>(t)].workspace);
-  }
-  return resident + static_cast<Bytes>(fraction * static_cast<double>(most));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,7 +65,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 6; ++i) {
       if (ref.bound[i] == kNone) continue;
       const double begin = cpu_seconds();
-      const BoundResult r = bound(p, {.budget = budget_for(p, kFractions[i])});
+      const BoundResult r = bound(p, {.budget = budget_at(p, kFractions[i])});
       const double spent = cpu_seconds() - begin;
       total += spent;
       const double over = 100 * (r.seconds / r.floor_seconds - 1);

@@ -1,6 +1,7 @@
 // The figures of the schedules: counts against closed forms, streaming, the time of the dynamic programs, and
 // unequal steps against Revolve at equal bytes. bench_schedule [--all]: every stream up to 2000 steps and 50
-// slots. SPDX-License-Identifier: Apache-2.0
+// slots.
+// SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 #include <time.h>
 

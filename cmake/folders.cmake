@@ -32,6 +32,14 @@ function(tidemark_folder name)
   endif()
   if(name STREQUAL "kernels")
     target_compile_options(tm_${name} PRIVATE -O3)
+    # The loops over tiles gain from whole registers, which GCC is shy of by default.
+    include(CheckCXXCompilerFlag)
+    check_cxx_compiler_flag(-mprefer-vector-width=512 TIDEMARK_HAS_VECTOR_WIDTH)
+    if(TIDEMARK_HAS_VECTOR_WIDTH)
+      set_source_files_properties("${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/elementwise.cpp" "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/fold.cpp"
+        "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/softmax.cpp" "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/norm.cpp"
+        "${CMAKE_SOURCE_DIR}/tidemark/kernels/cpu/random.cpp" PROPERTIES COMPILE_OPTIONS -mprefer-vector-width=512)
+    endif()
   endif()
   # Only the files that name a library see it, so that the others compile alike everywhere.
   if(name STREQUAL "kernels" AND TIDEMARK_WITH_ONEDNN)
@@ -40,7 +48,7 @@ function(tidemark_folder name)
     set_source_files_properties(${sources} PROPERTIES COMPILE_DEFINITIONS TIDEMARK_WITH_ONEDNN=1 INCLUDE_DIRECTORIES "${includes}")
   endif()
   if(name STREQUAL "plan" AND TIDEMARK_WITH_HIGHS)
-    list(FILTER sources INCLUDE REGEX "/(checkmate|highs)[^/]*\\.cpp$")
+    list(FILTER sources INCLUDE REGEX "/(checkmate|stages)\\.cpp$")
     set_source_files_properties(${sources} PROPERTIES COMPILE_DEFINITIONS TIDEMARK_WITH_HIGHS=1 INCLUDE_DIRECTORIES "${HIGHS_INCLUDE}")
   endif()
 endfunction()
@@ -109,6 +117,12 @@ function(tidemark_tests)
     gtest_discover_tests(test_${f} TEST_FILTER "-Slow*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
     gtest_discover_tests(test_${f} TEST_FILTER "Slow*" TEST_LIST test_${f}_slow DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 7200 LABELS slow)
   endforeach()
+  # The program from outside; standard Python only.
+  find_package(Python3 COMPONENTS Interpreter)
+  if(TARGET tidemark_program AND Python3_FOUND)
+    add_test(NAME Cli COMMAND Python3::Interpreter "${CMAKE_SOURCE_DIR}/tests/cli/cli_test.py" $<TARGET_FILE:tidemark_program> "${CMAKE_SOURCE_DIR}")
+    set_tests_properties(Cli PROPERTIES TIMEOUT 600)
+  endif()
 endfunction()
 
 # What needs more than a test binary: an installed copy and a stranger's project.

@@ -30,14 +30,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(plan::hash(again) == plan::hash(problem));
   expect(plan::write_problem(again) == text);
   // The plan that keeps everything exists, unless a tier is too small for what must end there; finish checks it.
-  bool ends = false;
-  for (const plan::Buffer& b : problem.buffers) ends = ends || b.end >= 0;
-  if (ends || problem.tasks.size() > 64 || problem.buffers.size() > 64) return 0;
+  if (problem.tasks.size() > 64 || problem.buffers.size() > 64) return 0;
   std::vector<plan::Step> runs;
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
-    if (!problem.tasks[t].optional) runs.push_back({plan::Step::Kind::run, static_cast<plan::TaskId>(t), -1, {}});
+    if (!problem.tasks[t].optional)
+      runs.push_back({plan::Step::Kind::run, static_cast<plan::TaskId>(t), -1, {}});
   }
   const plan::Plan plan = plan::finish(problem, runs, {.time_limit = 0.001});
+  if (plan.status == plan::Plan::Status::timed_out) return 0;
   expect(plan.live_peak <= plan::store_all_live_peak(problem));
   return 0;
 }

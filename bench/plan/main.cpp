@@ -90,9 +90,10 @@ int run(const Settings& settings) {
     return 1;
   }
   fmt::print("overhead, bound and gap in %; median of {}; planner {}\n", settings.repeat, settings.planner);
-  fmt::print("{:<29} {:>9} {:>7} {:>7} {:>7} | {:>9} {:>7} {:>9} {:>6}", "problem@budget", "overhead",
+  fmt::print("{:<29} {:>9} {:>7} {:>7} {:>7} | {:>9} {:>7} {:>13} {:>6}", "problem@budget", "overhead",
              "bound", "gap", "CPU s", "reference", "bound", "published", "");
-  fmt::print(settings.offsets ? " | {:>9} {:>6} {:>7}\n" : "\n", "offsets", "points", "CPU s");
+  if (settings.offsets) fmt::print(" | {:>9} {:>6} {:>7}", "offsets", "points", "CPU s");
+  fmt::print("\n");
   std::vector<double> gaps;
   int worse = 0, bound_below = 0, rows = 0, offset_points_over = 0;
   for (const Reference& row : kReferences) {

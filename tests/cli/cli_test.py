@@ -124,6 +124,17 @@ class Cli(unittest.TestCase):
             return self.json_of("plan", "plan", self.chain, "--budget", "75%", "--effort", "50", "--time", "20s", "--seed", seed)["steps"]
         self.assertEqual(steps("7"), steps("7"))
 
+    def test_every_planner(self):
+        listing = self.run_it("plan", "--help").stdout.split("Planners:")[1].splitlines()
+        names = [line.split()[0] for line in listing if line.startswith("  ") and line[2] != " "]
+        self.assertIn("store_all", names)
+        for name in names:
+            result = subprocess.run([PROGRAM, "plan", self.chain, "--budget", "100%", "--time", "200ms", "--planner", name],
+                                    capture_output=True, text=True, timeout=60)
+            # One that does not apply to this problem, or is not built in, says so.
+            self.assertIn(result.returncode, (DONE, WRONG, NO), (name, result.stderr))
+            self.assertNotIn("[internal]", result.stderr, name)
+
     def test_warm_start(self):
         plan = self.path("plan.json")
         self.run_it("plan", self.chain, "--budget", "75%", "--time", "100ms", "-o", plan)
@@ -159,6 +170,17 @@ class Cli(unittest.TestCase):
             lie = json.load(f)
         lie["peak_bound"] += 1
         self.says(NO, "proof", "check", self.chain, self.file("lie.json", json.dumps(lie)))
+
+    def test_smallest(self):
+        answer = self.json_of("smallest", "smallest", self.chain, "--time", "100ms")
+        self.assertLessEqual(answer["peak_bound"], answer["smallest_peak"])
+        self.assertLessEqual(answer["smallest_peak"], 610)
+        plan = self.path("plan.json")
+        self.says(DONE, "smallest", "smallest", self.chain, "--time", "100ms", "-o", plan)
+        self.run_it("check", self.chain, plan)
+        least = self.json_of("plan", "plan", self.chain, "--budget", "min", "--time", "100ms")
+        self.assertGreaterEqual(least["peak"], answer["peak_bound"])
+        self.says(WRONG, "store_all", "plan", self.chain, "--budget", "min", "--planner", "store_all")
 
     def test_frontier(self):
         points = self.json_of("frontier", "frontier", self.chain, "--points", "5", "--time", "50ms")

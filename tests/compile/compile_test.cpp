@@ -7,6 +7,7 @@
 
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/gather.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/views.h"
@@ -110,6 +111,26 @@ TEST(Compile, StateThatIsStillHeldIsCopied) {
   const auto [next, value] = step(state, full({4, 8}, 0.5));
   EXPECT_EQ(bits(state.params.w[0]), before);
   EXPECT_NE(bits(next.params.w[0]), before);
+}
+
+TEST(Compile, AnErrorInAStepLosesNoState) {
+  struct Table {
+    Tensor rows;
+  };
+  auto step = compile(
+      [](const Table& s, const Tensor& i) {
+        const auto loss = [&](const Table& t) { return sum(square(embedding(t.rows, i))); };
+        const auto [value, g] = value_and_grad(loss)(s);
+        return std::make_pair(Table{s.rows - 0.1 * g.rows}, value);
+      },
+      {.state = 1});
+  Table state{full({4, 3}, 1.0)};
+  Tensor value;
+  std::tie(state, value) = step(std::move(state), tensor<std::int64_t>({0, 1}, {2}));
+  const std::vector<float> before = bits(state.rows);
+  EXPECT_THROW(std::tie(state, value) = step(std::move(state), tensor<std::int64_t>({0, 9}, {2})), Error);
+  ASSERT_TRUE(state.rows.defined());
+  EXPECT_EQ(bits(state.rows), before);
 }
 
 TEST(Compile, PeakIsPredictedAndCountedAndTheNullDeviceAgrees) {

@@ -285,7 +285,8 @@ std::string OpCase::fast_agrees_with_reference() const {
 std::string OpCase::narrow_dtypes_agree() const {
   bool any = false;
   for (const Type& t : sample_.in) any = any || t.dtype == DType::f64;
-  if (!any || sample_.attrs.find("dtype") != nullptr) return "";
+  // What is drawn need not be the same number in another dtype.
+  if (!any || op_.facts.random || sample_.attrs.find("dtype") != nullptr) return "";
   for (const auto& [dtype, tolerance] :
        {std::pair{DType::f32, 2e-4}, {DType::bf16, 6e-2}, {DType::f16, 1e-2}}) {
     Tensors narrow, wide;
@@ -298,7 +299,8 @@ std::string OpCase::narrow_dtypes_agree() const {
     try {
       out = call(narrow);
     } catch (const Error& e) {
-      if (e.kind() == Error::Kind::unsupported && dtype != DType::f32) continue;
+      // Some take statistics in f32 beside narrow arrays, and say so.
+      if (e.kind() != Error::Kind::internal && dtype != DType::f32) continue;
       return fmt::format("{}: {}", name_of(dtype), e.what());
     }
     const double d = distance(out, call(wide));

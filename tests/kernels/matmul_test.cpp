@@ -26,6 +26,7 @@ std::vector<Case> cases(DType t) {
       {"b transposed", dense({24, 36}, t), laid_out({36, 50}, {1, 36}, t), {24, 50}},
       {"both transposed", laid_out({25, 36}, {1, 25}, t), laid_out({36, 50}, {1, 36}, t), {25, 50}},
       {"a part of wider rows", laid_out({24, 36}, {100, 1}, t), dense({36, 48}, t), {24, 48}},
+      {"b in another form first", dense({130, 40}, t), dense({40, 1024}, t), {130, 1024}},
       {"batch with b shared", dense({3, 5, 40}, t), dense({40, 32}, t), {3, 5, 32}},
       {"batch", dense({3, 17, 20}, t), dense({3, 20, 18}, t), {3, 17, 18}},
       {"batch with a shared", dense({17, 20}, t), dense({3, 20, 18}, t), {3, 17, 18}},
@@ -67,6 +68,15 @@ TEST(Matmul, OurOwnAgreesWithPlainOnAnyStrides) {
            .threads = 2});
   expect_agreement(bed, *gemm(bed.spec), *matmul_reference(bed.spec), tolerance(DType::f32),
                    "no unit stride");
+}
+
+TEST(Matmul, OurOwnPacksWideAndTallOnesInParts) {
+  for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{3, 9000}, {9000, 3}}) {
+    Bed bed({.in = {dense({m, 20}), dense({20, n})}, .out = {dense({m, n})}, .threads = 2});
+    const auto kernel = gemm(bed.spec);
+    EXPECT_LT(kernel->workspace(), 20 * 4 * 5000);
+    expect_agreement(bed, *kernel, *matmul_reference(bed.spec), tolerance(DType::f32), "parts");
+  }
 }
 
 TEST(Matmul, IntegersAreExact) {

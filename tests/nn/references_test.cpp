@@ -103,12 +103,13 @@ class Reference {
   }
 
  private:
-  // Relative to the norm: single elements may be nearly zero by cancellation.
+  // Relative to the norm: single elements may be nearly zero by cancellation, and all of them in a shift before a batch
+  // norm, hence the floor.
   static void expect(const Tensor& x, simdjson::dom::array row, std::size_t at, double tolerance,
                      const std::string& what) {
     const Summary s = summary(x);
     const double norm = row.at(at).get_double();
-    const double close = tolerance * (norm + 1e-6), root = std::sqrt(static_cast<double>(x.numel()));
+    const double close = tolerance * (norm + 1e-2), root = std::sqrt(static_cast<double>(x.numel()));
     EXPECT_NEAR(s.norm, norm, close) << what;
     EXPECT_NEAR(s.sum, row.at(at + 1).get_double().value(), close * root) << what;
     EXPECT_NEAR(s.first, row.at(at + 2).get_double().value(), close) << what;

@@ -31,6 +31,14 @@ TEST(Elementwise, EveryOpAgreesWithThePlainKernelOnItsSamples) {
   EXPECT_GT(compared, 150);
 }
 
+TEST(Elementwise, EveryDTypeCanBeMoved) {
+  for (const DType d : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::u8, DType::boolean}) {
+    const Array x = Array::of({{2, 3}, d}, {0, 1, 1, 0, 1, 0});
+    const Array y = run1("permute", {x}, {{"axes", std::vector<std::int64_t>{1, 0}}});
+    EXPECT_EQ(y.doubles(), (std::vector<double>{0, 0, 1, 1, 1, 0})) << name_of(d);
+  }
+}
+
 TEST(Elementwise, BroadcastsAsNumPyDoes) {
   const Array a = Array::of({{2, 1, 3}, DType::f32}, {1, 2, 3, 4, 5, 6});
   const Array b = Array::of({{2, 1}, DType::f32}, {10, 20});

@@ -1,5 +1,6 @@
 // The best plan of a tiny problem by trying everything: what bounds and planners are tested against. All
-// features but tiers. SPDX-License-Identifier: Apache-2.0
+// features but tiers.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>

@@ -97,6 +97,20 @@ TEST(Finish, StartAndEndTiers) {
   }
 }
 
+TEST(Finish, ATierThatIsTooSmallIsNoBug) {
+  Problem p;
+  p.tiers = {{"host", 100, 50, 0, 100}};
+  p.buffers = {{"s", 80, false, 0, -1}, {"e", 90, false, -1, 0}};
+  p.tasks = {{.name = "e", .reads = {0}, .writes = {1}, .seconds = 1}};
+  ASSERT_EQ(verify(p), "");
+  // s is not needed any more, so its copy makes room.
+  EXPECT_EQ(check(p, finish(p, runs({0}), {})), "");
+  p.buffers.push_back({"t", 20, false, 0, 0});
+  const Plan none = finish(p, runs({0}), {});
+  EXPECT_EQ(none.status, Plan::Status::timed_out);
+  EXPECT_NE(none.reason.find("host"), std::string::npos);
+}
+
 TEST(Finish, EverySharedProblem) {
   const std::filesystem::path folder = TIDEMARK_SOURCE_DIR "/../shared/problems";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
+#include "tidemark/base/text.h"
 #include "tidemark/plan/pack_csv.h"
+#include "tidemark/plan/pack_exact.h"
+#include "tidemark/plan/pack_orders.h"
 
 namespace tidemark::plan {
 namespace {
@@ -54,7 +58,7 @@ TEST(Pack, RandomIntervalsPassTheCheck) {
 
 // The least height: every order of the items, each put at the lowest place where it fits. An optimal packing
 // pushed down as far as it goes and taken from the bottom up is one of them.
-Bytes brute_force(const std::vector<Interval>& intervals) {
+Bytes brute_force(const std::vector<Interval>& intervals, Bytes bound) {
   // A chain is its parts at one offset.
   std::vector<std::vector<std::size_t>> chains;
   std::vector<std::size_t> chain_of(intervals.size());
@@ -75,13 +79,13 @@ Bytes brute_force(const std::vector<Interval>& intervals) {
     return intervals[a].bytes > 0 && intervals[b].bytes > 0 && begin(a) < intervals[b].end &&
            begin(b) < intervals[a].end;
   };
-  std::vector<std::size_t> order(chains.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<Bytes> offset(chains.size(), -1);
   Bytes best = std::numeric_limits<Bytes>::max();
-  do {
-    std::vector<Bytes> offset(chains.size(), -1);
-    Bytes height = 0;
-    for (const std::size_t c : order) {
+  const auto extend = [&](const auto& self, std::size_t left, Bytes height) -> void {
+    if (height >= best || best == bound) return;
+    if (left == 0) best = height;
+    for (std::size_t c = 0; c < chains.size() && left > 0; ++c) {
+      if (offset[c] >= 0) continue;
       Bytes at = 0;
       for (bool moved = true; moved;) {
         moved = false;
@@ -95,13 +99,16 @@ Bytes brute_force(const std::vector<Interval>& intervals) {
               }
         }
       }
-      offset[c] = at;
+      Bytes top = height;
       for (const std::size_t a : chains[c])
         if (begin(a) < intervals[a].end && intervals[a].bytes > 0)
-          height = std::max(height, at + intervals[a].bytes);
+          top = std::max(top, at + intervals[a].bytes);
+      offset[c] = at;
+      self(self, left - 1, top);
+      offset[c] = -1;
     }
-    best = std::min(best, height);
-  } while (std::next_permutation(order.begin(), order.end()));
+  };
+  extend(extend, chains.size(), 0);
   return best;
 }
 
@@ -111,8 +118,87 @@ TEST(Pack, LeastHeightOfSmallSets) {
     auto intervals = random_intervals(rng, 2 + static_cast<int>(rng.below(6)), 7, 9, round % 2 == 1);
     const Packing packing = pack(intervals, {.time_limit = 1e9, .effort = 200000});
     EXPECT_EQ(check_packing(intervals, packing), "");
-    EXPECT_EQ(packing.bytes, brute_force(intervals)) << round;
+    EXPECT_EQ(packing.bytes, brute_force(intervals, packing.lower_bound)) << round;
   }
+}
+
+// Full at every moment: what ends is replaced by as many bytes. Few such sets can be packed without holes.
+std::vector<Interval> full_intervals(Rng& rng, int most) {
+  std::vector<Interval> out;
+  std::vector<std::size_t> live;
+  Bytes room = 60;
+  for (std::int64_t t = 0; static_cast<int>(out.size()) < most; ++t) {
+    for (std::size_t k = 0; k < live.size();) {
+      if (rng.below(2) == 0) {
+        room += out[live[k]].bytes;
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(k));
+      } else {
+        ++out[live[k++]].end;
+      }
+    }
+    while (room > 0 && static_cast<int>(out.size()) < most) {
+      live.push_back(out.size());
+      out.push_back({t, t + 1, 1 + rng.below(std::min<Bytes>(room, 40))});
+      room -= out.back().bytes;
+    }
+  }
+  return out;
+}
+
+// The exact search itself, without the greedy answers before it: it finds the least height and refuses the
+// one below.
+TEST(Pack, ExactSearchIsComplete) {
+  Rng rng(7);
+  for (int round = 0; round < 40; ++round) {
+    const auto intervals = full_intervals(rng, 10);
+    const packing::Items items = packing::make_items(intervals, 1);
+    packing::Exact exact(items);
+    const packing::Orders orders(items);
+    const Bytes least = brute_force(intervals, items.lower_bound);
+    std::vector<packing::Units> offsets;
+    packing::Budget budget{1000000, 1e18};
+    const std::int64_t order = rng.below(40);
+    EXPECT_EQ(exact.search(least, orders.rank(order), budget, offsets), packing::Answer::found) << round;
+    EXPECT_EQ(packing::height_of(items, offsets), least);
+    EXPECT_EQ(exact.search(least - 1, orders.rank(order), budget, offsets), packing::Answer::impossible)
+        << round;
+  }
+}
+
+// Where brute force does not reach: what one order proves impossible no other may find.
+TEST(Pack, ExactSearchAgreesUnderEveryOrder) {
+  Rng rng(9);
+  int found = 0, impossible = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto intervals = full_intervals(rng, 14 + static_cast<int>(rng.below(10)));
+    const packing::Items items = packing::make_items(intervals, 1);
+    packing::Exact exact(items);
+    const packing::Orders orders(items);
+    std::vector<packing::Answer> answers;
+    for (std::int64_t order = 0; order < 24; ++order) {
+      packing::Budget budget{20000, 1e18};
+      std::vector<packing::Units> offsets;
+      answers.push_back(exact.search(items.lower_bound, orders.rank(order), budget, offsets));
+      if (answers.back() == packing::Answer::found) {
+        EXPECT_EQ(packing::height_of(items, offsets), items.lower_bound);
+      }
+    }
+    const auto has = [&](packing::Answer a) { return std::count(answers.begin(), answers.end(), a) > 0; };
+    EXPECT_FALSE(has(packing::Answer::found) && has(packing::Answer::impossible)) << round;
+    found += has(packing::Answer::found);
+    impossible += has(packing::Answer::impossible);
+  }
+  EXPECT_GT(found, 10);
+  EXPECT_GT(impossible, 0);
+}
+
+// Chains, alignment and many buffers at once: what the planner hands over.
+TEST(Pack, ManyBuffers) {
+  Rng rng(8);
+  const auto intervals = random_intervals(rng, 3000, 4000, 1 << 20, true);
+  const Packing packing = pack(intervals, {.align = 256, .time_limit = 1e9, .effort = 10000});
+  EXPECT_EQ(check_packing(intervals, packing, 256), "");
+  EXPECT_LE(static_cast<double>(packing.bytes), 1.15 * static_cast<double>(packing.lower_bound));
 }
 
 TEST(Pack, TheSameTwice) {
@@ -191,6 +277,22 @@ TEST(PackCsv, ReadsWritesAndRefuses) {
         "id,lower,upper,size\na,0,1,99999999999999999999\n", "id,lower,upper,size\na,3,1,1\n",
         "id,lower,upper,size\na,0,1,-4\n", "id,lower,upper,size\na,0,1,\n"})
     EXPECT_THROW(read_pack_csv(bad), Error) << bad;
+}
+
+// Published sets, by effort instead of time: solved at the published capacity and at every larger one.
+TEST(SlowPack, ChallengingSetsAtEveryCapacity_Slow) {
+  const std::string folder = TIDEMARK_SOURCE_DIR "/../shared/packing/challenging";
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << "no " << folder << ": published packing sets not tested";
+  for (const char set : std::string("ABCDEFGHJK")) {
+    const auto intervals = read_pack_csv(read_file(fmt::format("{}/{}.1048576.csv", folder, set))).intervals;
+    for (const double more : {0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2}) {
+      const auto capacity = static_cast<Bytes>(1048576 * (1 + more));
+      const Packing packing = pack(intervals, {.capacity = capacity, .time_limit = 1e9, .effort = 2000000});
+      EXPECT_EQ(check_packing(intervals, packing), "");
+      EXPECT_LE(packing.bytes, capacity) << set << " at +" << more;
+    }
+  }
 }
 
 }  // namespace

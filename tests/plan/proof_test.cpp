@@ -10,6 +10,7 @@
 
 #include "random_problem.h"
 #include "tidemark/plan/bound.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/stages.h"
 
 namespace tidemark::plan {
@@ -189,7 +190,7 @@ TEST(Proof, verifies_on_the_traced_problems) {
     for (const double f : {0.8, 0.5, 0.3}) {
       const Bytes resident = resident_bytes(p);
       const Bytes budget =
-          resident + static_cast<Bytes>(f * static_cast<double>(store_all_peak(p) - resident));
+          resident + static_cast<Bytes>(f * static_cast<double>(store_all_live_peak(p) - resident));
       const BoundResult r = bound(p, {.budget = budget, .time_limit = 1e9, .effort = 1500});
       EXPECT_EQ(verify_proof(p, claim(r, budget)), "") << name << " at " << f;
       EXPECT_TRUE(r.infeasible ? r.peak.bytes > budget : r.seconds > r.floor_seconds) << name << " at " << f;

@@ -21,9 +21,4 @@ struct RandomProblem {
 Problem random_problem(std::uint64_t seed, const RandomProblem& shape = {});
 // Each feature on or off by the seed, the number of tasks in [2, most].
 Problem random_problem_of_any_kind(std::uint64_t seed, int most);
-// The live peak of the plan that keeps everything, and the bytes that are always there: what percentages
-// refer to.
-Bytes store_all_peak(const Problem& problem);
-Bytes resident_bytes(const Problem& problem);
-
 }  // namespace tidemark::plan

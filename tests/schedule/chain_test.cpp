@@ -1,5 +1,6 @@
 // Unequal steps: the tables against a search over all persistent schedules, and against the schedules for
-// equal steps. SPDX-License-Identifier: Apache-2.0
+// equal steps.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <algorithm>

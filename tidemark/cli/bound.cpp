@@ -8,6 +8,7 @@
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/terminal.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/proof.h"
@@ -18,27 +19,30 @@ namespace {
 class BoundVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     args.option("-b,--budget", budget_, "8GiB, or 60% of what storing all takes beyond the resident buffers");
     args.required("--budget");
     args.option("-t,--time", time_, "CPU time to spend, e.g. 1s or 500ms");
     args.option("-o,--output", output_, "Write the bounds and their proof there, as a plan without steps");
-    args.flag("--json", json_, "Print {budget, infeasible, seconds_bound, floor_seconds, peak_bound, seconds_per_gib, proof}");
-    args.footer("Exit code 2: no plan for this budget exists.\n"
-                "Example: tidemark bound problem.json --budget 60%");
+    args.flag("--json", json_,
+              "Print {budget, infeasible, seconds_bound, floor_seconds, peak_bound, seconds_per_gib, proof}");
+    args.footer(
+        "Exit code 2: no plan for this budget exists.\n"
+        "Example: tidemark bound problem.json --budget 60%");
   }
 
   int run() override {
     expect_writable(output_);
     const double time_limit = parse_seconds(time_);
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     const Bytes budget = plan::parse_budget(problem, budget_);
     const double begin = cpu_seconds();
     const plan::BoundResult result = plan::bound(problem, {.budget = budget, .time_limit = time_limit});
     const bool infeasible = result.infeasible || result.peak.bytes > budget;
 
     // The form in which bounds travel: an answer without a plan in it.
-    plan::Plan answer{.status = infeasible ? plan::Plan::Status::infeasible : plan::Plan::Status::timed_out, .planner = "bound"};
+    plan::Plan answer{.status = infeasible ? plan::Plan::Status::infeasible : plan::Plan::Status::timed_out,
+                      .planner = "bound"};
     answer.problem = problem.name;
     answer.problem_hash = plan::hash(problem);
     answer.budget = budget;
@@ -51,7 +55,8 @@ class BoundVerb : public Command {
     if (!output_.empty()) write_file(output_, plan::write_plan(problem, answer));
     json_ ? print_json(result, budget, infeasible) : print_table(problem, result, budget, infeasible);
     if (infeasible) {
-      fmt::print(stderr, "tidemark: [bound] no plan fits {}: {}\n", format_bytes(budget), explain(plan::Values(problem), result.peak));
+      fmt::print(stderr, "tidemark: [bound] no plan fits {}: {}\n", format_bytes(budget),
+                 explain(plan::Values(problem), result.peak));
     }
     return infeasible ? Exit::no : Exit::done;
   }
@@ -66,15 +71,19 @@ class BoundVerb : public Command {
     fmt::print("{}\n", w.text());
   }
 
-  static void print_table(const plan::Problem& problem, const plan::BoundResult& result, Bytes budget, bool infeasible) {
+  static void print_table(const plan::Problem& problem, const plan::BoundResult& result, Bytes budget,
+                          bool infeasible) {
     Table table;
-    table.row("problem", fmt::format("{}: {} tasks, {} buffers", problem.name, problem.tasks.size(), problem.buffers.size()));
+    table.row("problem", fmt::format("{}: {} tasks, {} buffers", problem.name, problem.tasks.size(),
+                                     problem.buffers.size()));
     table.row("budget", fmt::format("{} ({} bytes)", format_bytes(budget), budget));
     table.row("floor", format_seconds(result.floor_seconds));
     if (!infeasible) {
       const double over = result.floor_seconds > 0 ? result.seconds / result.floor_seconds - 1 : 0;
-      table.row("time", fmt::format("at least {}, +{} over the floor", format_seconds(result.seconds), format_percent(over)));
-      if (result.price > 0) table.row("a GiB more", fmt::format("saves {} at most", format_seconds(result.price * 0x1p30)));
+      table.row("time", fmt::format("at least {}, +{} over the floor", format_seconds(result.seconds),
+                                    format_percent(over)));
+      if (result.price > 0)
+        table.row("a GiB more", fmt::format("saves {} at most", format_seconds(result.price * 0x1p30)));
     }
     table.row("peak", fmt::format("at least {} in any plan", format_bytes(result.peak.bytes)));
     table.row("where", explain(plan::Values(problem), result.peak));
@@ -82,7 +91,8 @@ class BoundVerb : public Command {
     table.print();
   }
 
-  std::string file_, budget_, output_, time_ = "1s";
+  ProblemSource source_;
+  std::string budget_, output_, time_ = "1s";
   bool json_ = false;
 };
 

@@ -10,9 +10,11 @@
 #include "tidemark/base/text.h"
 #include "tidemark/cli/plan_report.h"
 #include "tidemark/cli/solve_options.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
 
 namespace tidemark::cli {
 namespace {
@@ -20,7 +22,7 @@ namespace {
 class PlanVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     args.option("-b,--budget", budget_,
                 "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
     args.required("--budget");
@@ -30,7 +32,7 @@ class PlanVerb : public Command {
     args.option("-o,--output", output_, "Write the plan there");
     args.flag("--json", json_, "Print the plan file");
     std::string names = "Planners:\n";
-    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<16} {}\n", p.name, p.doc);
+    for (const plan::Planner& p : plan::planners()) names += fmt::format("  {:<18} {}\n", p.name, p.doc);
     args.footer(names + "Example: tidemark plan problem.json --budget 60% --time 1s -o plan.json");
   }
 
@@ -40,7 +42,7 @@ class PlanVerb : public Command {
       fail(Error::Kind::usage, "[plan] no planner '{}'; see tidemark plan --help", planner_);
     expect_writable(output_);
     plan::Options options = options_.get();
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     plan::Plan warm;
     if (!warm_.empty()) {
       warm = plan::read_plan(problem, read_file(warm_));
@@ -48,12 +50,11 @@ class PlanVerb : public Command {
         fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
       options.warm_start = &warm;
     }
-    options.budget = plan::parse_budget(problem, budget_);
     plan::Plan plan;
     {
       ProgressLine line;
       options.progress = progress_on(line);
-      plan = plan::run_planner(*planner, problem, options);
+      plan = budget_ == "min" ? smallest(problem, options) : within_budget(*planner, problem, options);
     }
     const std::string text = json_ || !output_.empty() ? plan::write_plan(problem, plan) : "";
     if (!output_.empty()) write_file(output_, text);
@@ -73,7 +74,8 @@ class PlanVerb : public Command {
       return Exit::no;
     }
     if (!answered)
-      fmt::print(stderr, "tidemark: [plan] no plan within the time given; more --time may find one\n");
+      fmt::print(stderr, "tidemark: [plan] no plan: {}\n",
+                 plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted; {}\n",
                  answered ? "this is the best plan so far" : "no plan so far");
@@ -83,12 +85,23 @@ class PlanVerb : public Command {
   }
 
  private:
+  plan::Plan smallest(const plan::Problem& problem, const plan::Options& options) const {
+    if (planner_ != "solve")
+      fail(Error::Kind::usage, "[plan] --budget min is for the planner solve, not {}", planner_);
+    return plan::smallest_peak(problem, options).plan;
+  }
+  plan::Plan within_budget(const plan::Planner& planner, const plan::Problem& problem,
+                           plan::Options options) const {
+    options.budget = plan::parse_budget(problem, budget_);
+    return plan::run_planner(planner, problem, options);
+  }
   // A plan for another budget is a good start too, so its figures do not count.
   static std::string check_steps(const plan::Problem& problem, const plan::Plan& plan) {
     return plan::replay(problem, plan).broken;
   }
 
-  std::string file_, budget_, planner_ = "solve", warm_, output_;
+  ProblemSource source_;
+  std::string budget_, planner_ = "solve", warm_, output_;
   SolveOptions options_;
   bool json_ = false;
 };

@@ -63,7 +63,8 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
   if (answered) table.row("time", over(plan.seconds));
   if (plan.seconds_bound) {
     std::string text = over(*plan.seconds_bound);
-    if (answered && *plan.seconds_bound > 0) text += "  gap " + format_percent(plan.seconds / *plan.seconds_bound - 1);
+    if (answered && *plan.seconds_bound > 0)
+      text += "  gap " + format_percent(plan.seconds / *plan.seconds_bound - 1);
     table.row("bound", text + (plan.bound_order_given ? "  (for the given order)" : ""));
   }
   const std::string resident = format_bytes(plan::resident_bytes(problem));

@@ -7,6 +7,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/solve_options.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 
@@ -16,7 +17,7 @@ namespace {
 class ReportVerb : public Command {
  public:
   void declare(Args& args) override {
-    args.positional("problem", file_, "problem.json");
+    source_.declare(args);
     args.option("--plan", plan_, "plan.json to show; without it the problem is planned now");
     args.option("-b,--budget", budget_, "Without --plan: 8GiB, or 60% of what storing all takes beyond the resident buffers");
     options_.declare(args);
@@ -30,7 +31,7 @@ class ReportVerb : public Command {
   int run() override {
     expect_writable(output_);
     expect_writable(perfetto_);
-    const plan::Problem problem = plan::read_problem(read_file(file_));
+    const plan::Problem problem = source_.get();
     plan::Plan plan;
     if (!plan_.empty()) {
       plan = plan::read_plan(problem, read_file(plan_));
@@ -58,7 +59,8 @@ class ReportVerb : public Command {
   }
 
  private:
-  std::string file_, plan_, budget_ = "100%", other_, title_, perfetto_, output_ = "report.html";
+  ProblemSource source_;
+  std::string plan_, budget_ = "100%", other_, title_, perfetto_, output_ = "report.html";
   SolveOptions options_;
 };
 

@@ -48,6 +48,7 @@ std::span<const Verb> verbs();
 std::unique_ptr<Command> plan_verb();
 std::unique_ptr<Command> check_verb();
 std::unique_ptr<Command> frontier_verb();
+std::unique_ptr<Command> smallest_verb();
 std::unique_ptr<Command> bound_verb();
 std::unique_ptr<Command> pack_verb();
 std::unique_ptr<Command> schedule_verb();

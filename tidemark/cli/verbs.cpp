@@ -8,6 +8,7 @@ constexpr Verb kVerbs[] = {
     {"plan", "Plan a problem inside a memory budget", plan_verb},
     {"check", "Check a plan, its figures and its proof against the problem", check_verb},
     {"frontier", "Plan for many budgets: the curve of time against memory", frontier_verb},
+    {"smallest", "Find the smallest budget that can be planned, and what bounds it", smallest_verb},
     {"bound", "Prove what no plan for a budget can beat", bound_verb},
     {"pack", "Give buffers with lifetimes offsets in one arena", pack_verb},
     {"schedule", "Count what a checkpoint schedule for a loop costs", schedule_verb},

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/compile.h"
 
-#include "tidemark/compile/optimise.h"
-
 namespace tidemark {
 
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
   const int threads = (options.device ? options.device : cpu())->threads();
-  return pose(optimise(std::move(graph)), {.threads = threads, .name = options.name}).problem;
+  return pose(optimise(std::move(graph), options.passes), {.threads = threads, .name = options.name}).problem;
 }
 
 CompileCache::CompileCache(CompileOptions options)

@@ -50,9 +50,10 @@ class Function {
     using Result = std::decay_t<std::invoke_result_t<F&, std::decay_t<Args>...>>;
     auto [entry, result] = prepare<Result>(args...);
     Tensors inputs;
-    (take(std::forward<Args>(args), inputs), ...);
+    std::vector<char> given_up;
+    (take<Args>(args, inputs, given_up), ...);
     inputs.insert(inputs.end(), entry->captures.begin(), entry->captures.end());
-    Tensors outputs = entry->compiled->run(std::move(inputs), timeline_);
+    const Tensors outputs = entry->compiled->run(inputs, given_up, timeline_);
     return unflatten(result, outputs);
   }
 
@@ -65,14 +66,13 @@ class Function {
   void record_timeline(Timeline* timeline) { timeline_ = timeline; }
 
  private:
+  // Handles are copied, never moved from: an error in the run leaves the caller's arguments whole.
   template <typename Arg>
-  static void take(Arg&& arg, Tensors& into) {
-    for_each_tensor(arg, [&](const std::string&, auto& t) {
-      if constexpr (std::is_rvalue_reference_v<Arg&&> && !std::is_const_v<std::remove_reference_t<Arg>>) {
-        into.push_back(std::move(t));
-      } else {
-        into.push_back(t);
-      }
+  static void take(const std::decay_t<Arg>& arg, Tensors& into, std::vector<char>& given_up) {
+    constexpr bool moved = !std::is_lvalue_reference_v<Arg> && !std::is_const_v<Arg>;
+    for_each_tensor(arg, [&](const Tensor& t) {
+      into.push_back(t);
+      given_up.push_back(moved);
     });
   }
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tidemark/compile/optimise.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
@@ -36,16 +36,18 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
       break;
     }
     case Budget::Kind::minimum:
-      solve_options.budget = 0;
       break;
   }
-  const std::string planner = !options.planner.empty()   ? options.planner
-                              : solve_options.budget < 0 ? "store_all"
-                                                         : "solve";
+  const bool minimum = options.memory.kind == Budget::Kind::minimum;
+  const std::string planner = !options.planner.empty()               ? options.planner
+                              : solve_options.budget < 0 && !minimum ? "store_all"
+                                                                     : "solve";
   const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
   if (planner != "solve" && named == nullptr)
     fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
-  plan::Plan plan = named ? plan::run_planner(*named, problem, solve_options) : plan::solve(problem, solve_options);
+  plan::Plan plan = named     ? plan::run_planner(*named, problem, solve_options)
+                    : minimum ? plan::smallest_peak(problem, solve_options).plan
+                              : plan::solve(problem, solve_options);
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
     std::string message =
         fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
@@ -62,8 +64,7 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
 
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
-  const bool all = options.optimise;
-  graph = optimise(std::move(graph), {.simplify = all, .fuse = all, .layouts = all, .early_updates = all});
+  graph = optimise(std::move(graph), options.passes);
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
@@ -73,30 +74,32 @@ Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<D
   lent_.resize(this->graph().outputs.size());
 }
 
-Tensors Compiled::run(Tensors inputs, Timeline* timeline) {
+Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {
   const Graph& g = graph();
-  TIDEMARK_CHECK(inputs.size() == g.inputs.size(), "{} inputs given, {} wanted", inputs.size(),
+  std::vector<std::shared_ptr<Storage>> storages(arguments.size());
+  TIDEMARK_CHECK(arguments.size() == g.inputs.size(), "{} inputs given, {} wanted", arguments.size(),
                  g.inputs.size());
   for (std::weak_ptr<Storage>& weak : lent_) {
     if (const auto held = weak.lock()) held->detach();
     weak.reset();
   }
   Bytes resident = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Tensor& t = inputs[i];
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Tensor& t = arguments[i];
     if (t.type() != g.type(g.inputs[i])) {
-      fail(Error::Kind::usage, "[compiled] argument {} ({}) is {} vs {} when it was traced", i,
-           g.value(g.inputs[i]).name, to_string(t.type()), to_string(g.type(g.inputs[i])));
+      fail(Error::Kind::usage, "[compiled] argument {} ({}) is {} vs {} when it was traced", i, g.value(g.inputs[i]).name,
+           to_string(t.type()), to_string(g.type(g.inputs[i])));
     }
-    if (!t.concrete())
-      fail(Error::Kind::usage, "[compiled] argument {} ({}) has no contents", i, g.value(g.inputs[i]).name);
-    if (updated_by_[i] >= 0 && !t.unique()) {
-      auto copy = Storage::allocate(t.type().bytes());
-      if (t.type().bytes() > 0)
-        std::memcpy(copy->data(), t.storage()->data(), static_cast<std::size_t>(t.type().bytes()));
-      t = from_storage(t.type(), std::move(copy));
+    if (!t.concrete()) fail(Error::Kind::usage, "[compiled] argument {} ({}) has no contents", i, g.value(g.inputs[i]).name);
+    storages[i] = t.storage();
+    if (updated_by_[i] >= 0) {
+      const bool ours = i < given_up.size() && given_up[i] && t.held_by_at_most(2, 2);
+      if (!ours) {
+        storages[i] = Storage::allocate(t.type().bytes());
+        if (t.type().bytes() > 0) std::memcpy(storages[i]->data(), t.storage()->data(), static_cast<std::size_t>(t.type().bytes()));
+      }
     }
-    residents_[i] = t.storage()->data();
+    residents_[i] = storages[i]->data();
     resident += round_up(t.type().bytes(), problem().align);
   }
   // Planning allocates nothing: the arena comes with the first run.
@@ -113,7 +116,7 @@ Tensors Compiled::run(Tensors inputs, Timeline* timeline) {
     const Place& place = program_->outputs[o];
     const Type& type = g.type(g.outputs[o]);
     if (place.resident >= 0) {
-      outputs.push_back(from_storage(type, inputs[static_cast<std::size_t>(place.resident)].storage()));
+      outputs.push_back(from_storage(type, storages[static_cast<std::size_t>(place.resident)]));
     } else {
       auto storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
       lent_[o] = storage;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "tidemark/compile/optimise.h"
 #include "tidemark/compile/pose.h"
 #include "tidemark/ir/tensor.h"
 #include "tidemark/plan/plan.h"
@@ -39,7 +40,7 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
-  bool optimise = true;  // cse, folding, fusion, layouts; off for tests of the plain graph
+  OptimiseOptions passes;            // each can be switched off, for tests and comparisons
 };
 
 struct MemoryRow {
@@ -51,10 +52,11 @@ class TIDEMARK_API Compiled {
  public:
   Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device);
 
-  // One tensor for each of the graph's inputs. Outputs lie in the arena; those still held when the next run
-  // starts are copied out then. Inputs that an output updates are overwritten where nobody else holds them,
-  // else copied first.
-  Tensors run(Tensors inputs, Timeline* timeline = nullptr);
+  // One tensor for each of the graph's inputs. Outputs lie in the arena; those still held when the next run starts are
+  // copied out then. An input that an output updates is overwritten where the caller gives it up (`given_up`, one flag an
+  // input: its own handle is the only other one), else copied first. An error leaves the arguments as they were unless
+  // updates had begun.
+  Tensors run(const Tensors& inputs, std::span<const char> given_up = {}, Timeline* timeline = nullptr);
   // Without arithmetic, on a device that only keeps account.
   Account account() const;
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/optimise.h"
 
+#include "tidemark/ir/fuse.h"
 #include "tidemark/ir/layout.h"
 #include "tidemark/ir/passes.h"
+#include "tidemark/ir/turn.h"
+#include "tidemark/ops/fused.h"
 #include "tidemark/ops/table.h"
 
 namespace tidemark {
@@ -60,7 +63,9 @@ Graph optimise(Graph graph, const OptimiseOptions& options) {
     graph = verified(dce(graph));
     graph = verified(fold(graph, evaluate));
     graph = verified(cse(graph));
+    graph = verified(turn_products(std::move(graph), *find_op("matmul"), *find_op("permute")));
   }
+  if (options.fuse) graph = verified(fuse(graph, fused_op, fused_fold_op));
   if (options.layouts) graph = verified(assign_layouts(std::move(graph), *find_op("contiguous")));
   graph = verified(place_updates(std::move(graph)));
   if (options.early_updates) graph = verified(early_updates(std::move(graph)));

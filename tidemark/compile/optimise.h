@@ -9,6 +9,7 @@ namespace tidemark {
 
 struct OptimiseOptions {
   bool simplify = true, fuse = true, layouts = true, early_updates = true;
+  static OptimiseOptions none() { return {false, false, false, false}; }
 };
 TIDEMARK_API Graph optimise(Graph graph, const OptimiseOptions& options = {});
 

@@ -121,14 +121,21 @@ Graph early_updates(Graph g) {
       if (--waits[static_cast<std::size_t>(m)] == 0 && early[static_cast<std::size_t>(m)]) ready.push(m);
     }
   };
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    // Without inputs there is nothing to wait for, and no use before its reader: it keeps its place.
-    if (!placed[n] && (!early[n] || waits[n] == 0)) place(static_cast<std::int32_t>(n));
+  const auto place_ready = [&] {
     while (!ready.empty()) {
       const std::int32_t m = ready.top();
       ready.pop();
       if (!placed[static_cast<std::size_t>(m)]) place(m);
     }
+  };
+  // The step count and the rates made from it wait for nothing, and every other update for them.
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (early[n] && waits[n] == 0) ready.push(static_cast<std::int32_t>(n));
+  }
+  place_ready();
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (!placed[n] && !early[n]) place(static_cast<std::int32_t>(n));
+    place_ready();
   }
   TIDEMARK_CHECK(order.size() == g.nodes.size(), "{} of {} nodes placed", order.size(), g.nodes.size());
   std::vector<Node> nodes;

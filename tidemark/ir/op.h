@@ -84,6 +84,7 @@ struct TileArgs {
   void* out;
   std::int64_t n;
   const double* params;
+  unsigned uniform = 0;  // bit k: all elements of input k are equal
 };
 using TileFunction = void (*)(const TileArgs&);
 

@@ -49,8 +49,14 @@ class TIDEMARK_API Tensor {
   }
   bool concrete() const { return defined() && impl().storage != nullptr; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
-  // Nobody else holds this array: its storage may be given a new version.
-  bool unique() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
+  // At most so many copies of this tensor and holders of its array: it may be given a new version.
+  bool held_by_at_most(long handles, long storages) const {
+    return impl_.use_count() <= handles && storage().use_count() <= storages;
+  }
+
+  // For keys of random ops: how often this value was drawn from, so that each draw has a stream of its own
+  // that does not depend on whether the program is traced or run at once.
+  std::int64_t next_draw() const { return impl().draws++; }
 
   const std::shared_ptr<Recorder>& recorder() const { return impl().recorder; }
   ValueId id() const { return impl().id; }
@@ -67,6 +73,7 @@ class TIDEMARK_API Tensor {
     std::shared_ptr<Recorder> recorder;
     ValueId id = -1;
     std::shared_ptr<Storage> storage;  // set for concrete tensors only
+    mutable std::int64_t draws = 0;
   };
   const Impl& impl() const;
   const void* raw(DType wanted) const;

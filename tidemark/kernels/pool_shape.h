@@ -1,5 +1,6 @@
 // Windows of a 2-d pooling as its kernels see them: fixed ones, or adaptive ones that share the input out
-// evenly. SPDX-License-Identifier: Apache-2.0
+// evenly.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tidemark/base/parallel.h"
 #include "tidemark/base/random.h"
 
 namespace tidemark {
@@ -35,7 +36,9 @@ Tensor Init::make(const Shape& shape, F&& element) {
   if (options_.abstract) return abstract(type);
   auto storage = Storage::allocate(type.bytes());
   const auto fill = [&]<typename T>(T* data) {
-    for (std::int64_t i = 0; i < shape.numel(); ++i) data[i] = static_cast<T>(element(stream, i));
+    parallel_for(hardware_threads(), shape.numel(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) data[i] = static_cast<T>(element(stream, i));
+    });
   };
   if (options_.dtype == DType::f64)
     fill(reinterpret_cast<double*>(storage->data()));

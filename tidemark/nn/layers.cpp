@@ -113,12 +113,11 @@ LstmState lstm_cell(const Lstm& p, const Tensor& projected, const LstmState& sta
 }
 
 Tensor lstm(const Lstm& p, const Tensor& x, LstmState& state) {
-  const std::int64_t steps = x.size(0);
-  const Tensor projected = matmul(x, p.w_in) + p.b;
+  const Tensors projected = split(matmul(x, p.w_in) + p.b, static_cast<int>(x.size(0)), 0);
   Tensors hidden;
-  hidden.reserve(static_cast<std::size_t>(steps));
-  for (std::int64_t t = 0; t < steps; ++t) {
-    state = lstm_cell(p, squeeze(slice(projected, 0, t, t + 1), 0), state);
+  hidden.reserve(projected.size());
+  for (const Tensor& step : projected) {
+    state = lstm_cell(p, squeeze(step, 0), state);
     hidden.push_back(state.hidden);
   }
   return stack(hidden, 0);

@@ -15,9 +15,10 @@ Tensor Dropout::operator()(const Tensor& x) const {
 Tensor self_attention(const SelfAttention& p, const Tensor& x, const AttentionShape& shape) {
   const Scope scope("attn");
   const std::int64_t b = x.size(0), t = x.size(1), c = x.size(2), d = c / shape.heads;
-  const Tensor qkv = reshape(linear(p.qkv, x), {b, t, 3, shape.heads, d});
-  const auto part = [&](std::int64_t i) { return squeeze(slice(qkv, 2, i, i + 1), 2); };
-  const Tensor y = attention(part(0), part(1), part(2), {.causal = shape.causal});
+  // One split, not three slices: its gradient is one concatenation.
+  Tensors qkv = split(linear(p.qkv, x), 3, -1);
+  for (Tensor& part : qkv) part = reshape(part, {b, t, shape.heads, d});
+  const Tensor y = attention(qkv[0], qkv[1], qkv[2], {.causal = shape.causal});
   return linear(p.out, reshape(y, {b, t, c}));
 }
 

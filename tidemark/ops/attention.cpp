@@ -1,5 +1,6 @@
 // Attention without the T x T scores, forward and backward. Derivatives beyond the first, and tangents, are
-// written in plain tensor ops and do hold the scores: only they. SPDX-License-Identifier: Apache-2.0
+// written in plain tensor ops and do hold the scores: only they.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/attention.h"
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // Ops that put elements elsewhere and cannot be views: concat, pad, update_slice, flip; roll and stack on
-// them. SPDX-License-Identifier: Apache-2.0
+// them.
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "tidemark/kernels/cpu/fused.h"

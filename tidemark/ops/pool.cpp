@@ -1,6 +1,6 @@
 // Pooling and its transposes. Max pooling remembers where each maximum was; its derivative moves numbers
-// along those indices, forwards (max_pool2d_gather) or backwards (max_unpool2d). SPDX-License-Identifier:
-// Apache-2.0
+// along those indices, forwards (max_pool2d_gather) or backwards (max_unpool2d).
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/pool.h"
 
 #include "tidemark/kernels/pool_shape.h"

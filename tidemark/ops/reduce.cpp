@@ -108,6 +108,26 @@ const Op min_op = [] {
   return op;
 }();
 
+// Away from zeros y / x. A single zero takes the product of the others, two leave nothing.
+Tensor others(const Rule& r) {
+  const Sizes& list = r.attrs().integers("axes");
+  const Axes axes(list.begin(), list.end());
+  const Tensor zero = equal(r.x(), 0);
+  const Tensor safe = where(zero, ones_like(r.x()), r.x());
+  const Tensor rest = prod(safe, axes, {.axes = true});
+  const Tensor zeros = sum(cast(zero, r.x().dtype()), axes, {.axes = true});
+  return where(zero, where(equal(zeros, 1), rest, 0), where(equal(zeros, 0), rest / safe, 0));
+}
+const Op prod_op = [] {
+  Op op = fold_op<Fold::prod>("prod", "The product over axes; of integers as i64.", sum_infer);
+  op.vjp = [](const Rule& r) { return Tensors{spread(r, r.ct()) * others(r)}; };
+  op.jvp = [](const Rule& r) {
+    const Sizes& axes = r.attrs().integers("axes");
+    return Tensors{sum(others(r) * r.dx(), Axes(axes.begin(), axes.end()), {.axes = r.attrs().flag("keep")})};
+  };
+  return op;
+}();
+
 Attrs fold_attrs(const Tensor& x, const Axes& axes, Keep keep) {
   Sizes normal;
   if (axes.empty()) {
@@ -131,6 +151,9 @@ Tensor max(const Tensor& x, const Axes& axes, Keep keep, Where where) {
 Tensor min(const Tensor& x, const Axes& axes, Keep keep, Where where) {
   return apply1(min_op, {x}, fold_attrs(x, axes, keep), where);
 }
+Tensor prod(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  return apply1(prod_op, {x}, fold_attrs(x, axes, keep), where);
+}
 Tensor mean(const Tensor& x, const Axes& axes, Keep keep, Where where) {
   if (!is_float(x.dtype()))
     fail(Error::Kind::usage, "[mean] {} is not a floating type; cast it", to_string(x.type()));
@@ -150,7 +173,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape, Where where) {
 }
 
 OpList reduce_ops() {
-  static const Op* const ops[] = {&sum_op, &max_op, &min_op};
+  static const Op* const ops[] = {&sum_op, &max_op, &min_op, &prod_op};
   return ops;
 }
 

@@ -8,9 +8,11 @@ namespace tidemark {
 const std::vector<const Op*>& all_ops() {
   static const std::vector<const Op*> table = [] {
     std::vector<const Op*> ops;
-    for (const OpList list : {elementwise_ops(), fused_ops(), reduce_ops(), full_ops(), view_ops(), move_ops(), gather_ops(),
-                              matmul_ops(), conv_ops(), pool_ops(), norm_ops(), batch_norm_ops(), softmax_ops(),
-                              attention_ops(), random_ops(), linalg_ops(), fft_ops(), sort_ops(), assign_ops()}) {
+    for (const OpList list :
+         {elementwise_ops(), fused_ops(),   reduce_ops(),        scan_axis_ops(), full_ops(),   view_ops(),
+          move_ops(),        gather_ops(),  matmul_ops(),        conv_ops(),      pool_ops(),   norm_ops(),
+          batch_norm_ops(),  softmax_ops(), cross_entropy_ops(), attention_ops(), random_ops(), linalg_ops(),
+          fft_ops(),         sort_ops(),    assign_ops()}) {
       ops.insert(ops.end(), list.begin(), list.end());
     }
     return ops;

@@ -62,10 +62,12 @@ class Search {
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
     result_.leaves = static_cast<int>(certificate_.leaves.size());
     result_.moments = certificate_.moments;
-    if (result_.infeasible) result_.seconds = v_.floor_seconds;
-    if (o_.peak) result_.peak = peak_bound(v_);
-    result_.infeasible = result_.infeasible || (o_.budget >= 0 && result_.peak.bytes > o_.budget);
-    if (o_.certificate) result_.proof.json = proof_json(&certificate_, o_.peak ? &result_.peak : nullptr);
+    if (result_.infeasible || certificate_.moments.empty()) result_.seconds = v_.floor_seconds;
+    if (o_.peak || result_.infeasible)
+      result_.peak = peak_bound(v_, 64, result_.infeasible ? result_.moment : -1);
+    result_.infeasible = o_.budget >= 0 && result_.peak.bytes > o_.budget;
+    if (o_.certificate)
+      result_.proof.json = proof_json(&certificate_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
     order_choices();
     return std::move(result_);
   }
@@ -93,8 +95,11 @@ class Search {
 
   void branch_at_best() {
     CutModel model(v_, result_.moment);
-    BranchOptions options{
-        .budget = o_.budget, .enough = o_.known_seconds, .leaves = o_.branch ? o_.leaves : 1};
+    model.limit_work(work_limit());
+    BranchOptions options{.budget = o_.budget,
+                          .enough = o_.known_seconds,
+                          .leaves = o_.branch ? o_.leaves : 1,
+                          .price = result_.price};
     const std::int64_t before = result_.cuts;
     options.go_on = [&] {
       result_.cuts = before + model.cuts_made();
@@ -105,9 +110,10 @@ class Search {
     double least = std::numeric_limits<double>::infinity();
     for (const auto& leaf : found.leaves) least = std::min(least, check.seconds(leaf));
     result_.cuts = before + model.cuts_made();
-    result_.infeasible = least == std::numeric_limits<double>::infinity();
+    if (least == std::numeric_limits<double>::infinity())
+      return;  // no plan at all; what that means is the peak's
     if (!certificate_.leaves.empty() && least <= result_.seconds) return;
-    result_.seconds = result_.infeasible ? v_.floor_seconds : std::max(v_.floor_seconds, least);
+    result_.seconds = std::max(v_.floor_seconds, least);
     certificate_ = std::move(found);
   }
 
@@ -118,11 +124,17 @@ class Search {
     BoundResult::Choice choice;
   };
 
+  // A few hundred million arcs a second: far beyond the time limit only on networks of unusual depth.
+  std::int64_t work_limit() const {
+    return static_cast<std::int64_t>(4e8 * std::clamp(o_.time_limit, 0.05, 1e3));
+  }
+
   bool worth(TaskId t) const { return v_.sole[at(t)] && live_[at(t)] > o_.budget; }
 
   void look_at(TaskId t) {
     if (!worth(t) || tried_.count(t) != 0 || !more_time()) return;
     CutModel model(v_, t);
+    model.limit_work(work_limit());
     Try& entry = tried_[t];
     const Cut c = model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less);
     entry.seconds = c.seconds;

@@ -56,7 +56,7 @@ class Tree {
     for (int p : above) m_.decide(nodes_[at(p)].value, nodes_[at(p)].stored ? 1 : 0);
     if (node.parent >= 0) m_.decide(node.value, node.stored ? 1 : 0);
     Cut more, less;
-    const double hint = node.parent >= 0 ? nodes_[at(node.parent)].price : 0;
+    const double hint = node.parent >= 0 ? nodes_[at(node.parent)].price : o_.price;
     const Cut best = m_.best(o_.budget, o_.enough, &more, &less, hint);
     node.seconds = best.seconds;
     node.price = best.price;

@@ -14,6 +14,7 @@ struct BranchOptions {
   Bytes budget = 0;
   double enough = std::numeric_limits<double>::infinity();  // no need to prove more
   int leaves = 64;                                          // at most
+  double price = 0;                                         // to begin with, where one is known to be good
   std::function<bool()> go_on;                              // asked before each leaf is split
 };
 

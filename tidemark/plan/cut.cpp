@@ -321,6 +321,7 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
     }
     const Cut c = cut(price, budget);
     if (c.seconds > found.seconds) found = c;
+    if (!flow_.complete()) break;
     // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
     const bool met = c.seconds >= enough || c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) ||
                      (c.bytes == left.bytes && round > 0) || (c.bytes == right.bytes && round > 0);

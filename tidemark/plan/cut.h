@@ -45,6 +45,9 @@ class TIDEMARK_API CutModel {
   // more. Stops early where the bound is `enough`.
   Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr, double hint = 0);
   int cuts_made() const { return cuts_made_; }
+  // Ends flows early, once for all: their multipliers are proofs all the same, their cuts are not the least.
+  void limit_work(std::int64_t arcs) { flow_.limit_work(arcs); }
+  bool complete() const { return flow_.complete(); }
 
   // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.
   Certificate::Leaf leaf(double price) const;

@@ -23,7 +23,9 @@ class Builder {
         updated_(problem.buffers.size(), false),
         ended_(problem.buffers.size(), false),
         read_by_(problem.buffers.size(), -1) {
+    in_tier_.assign(p_.tiers.size(), 0);
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
+      if (p_.buffers[b].start >= 0) in_tier_[at(p_.buffers[b].start)] += size(b);
       if (!p_.buffers[b].resident) continue;
       live_[b] = true;
       now_ += size(b);
@@ -132,7 +134,16 @@ class Builder {
       if (ended_[at(b)]) return;
       ended_[at(b)] = true;
       const bool there = buffer.end >= 0 && buffer.end == buffer.start && !updated_[at(b)];
+      if (buffer.start >= 0 && buffer.end != buffer.start) {
+        add(Step::Kind::discard, b, buffer.start);
+        in_tier_[at(buffer.start)] -= size(at(b));
+      }
       if (buffer.end >= 0 && !there) {
+        if (buffer.end != buffer.start) in_tier_[at(buffer.end)] += size(at(b));
+        if (in_tier_[at(buffer.end)] > p_.tiers[at(buffer.end)].bytes && plan_.reason.empty()) {
+          plan_.reason =
+              fmt::format("what ends in {} does not fit beside what is there", p_.tiers[at(buffer.end)].name);
+        }
         copy(Step::Kind::evict, b, buffer.end);
         if (is_output_[at(b)]) {
           copy(Step::Kind::fetch, b, buffer.end);
@@ -159,8 +170,9 @@ class Builder {
   std::vector<bool> updated_;  // what `start` left in the tier is an older version
   std::vector<bool> ended_;    // has had its last use
   std::vector<std::int32_t> read_by_;
+  std::vector<Bytes> in_tier_;
   Bytes now_ = 0;
-  Plan plan_;
+  Plan plan_;  // with a reason where a tier overflows
 };
 
 }  // namespace
@@ -234,6 +246,14 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
 Plan finish(const Problem& problem, std::vector<Step> runs, const Options& options) {
   Plan plan = with_drops(problem, std::move(runs));
   plan.budget = options.budget;
+  // No budget would help, so it is not infeasible in the sense of the format: there is just no plan.
+  if (!plan.reason.empty()) {
+    return {.status = Plan::Status::timed_out,
+            .problem = plan.problem,
+            .problem_hash = plan.problem_hash,
+            .budget = plan.budget,
+            .reason = plan.reason};
+  }
   if (options.offsets && (options.budget < 0 || plan.live_peak <= options.budget)) {
     place(problem, plan, options.budget < 0 ? -1 : options.budget - resident_bytes(problem),
           options.time_limit);

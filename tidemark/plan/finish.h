@@ -11,11 +11,12 @@ namespace tidemark::plan {
 // `runs` are steps of kind run, in order, with the in-place pairs that they use. A buffer is dropped after
 // its last use before it is made again, or before the end. A buffer that starts in a tier is fetched just
 // before it is read, one that ends in one is copied out after its last use, both waited for at once. Over
-// budget: an infeasible plan with the peak in `smallest_peak`. The result is checked; runs that make no plan
-// are Error(internal).
+// budget: an infeasible plan with the peak in `smallest_peak`. A tier too small for what ends there:
+// timed_out without steps, with a reason. The result is checked; runs that make no plan are Error(internal).
 TIDEMARK_API Plan finish(const Problem& problem, std::vector<Step> runs, const Options& options);
 
-// The steps and figures that finish gives without offsets, unchecked and whatever the budget.
+// The steps and figures that finish gives without offsets, unchecked and whatever the budget. A `reason` says
+// that a tier overflows.
 TIDEMARK_API Plan with_drops(const Problem& problem, std::vector<Step> runs);
 
 // Gives every buffer and workspace of `plan`'s steps a place: placements, arena_bytes, peak. Stops early at a

@@ -6,6 +6,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
 
 namespace tidemark::plan {
 namespace {
@@ -16,11 +17,14 @@ class Curve {
 
   std::vector<FrontierPoint> run() {
     const Bytes most = keep_everything();
+    if (points_.empty()) return {};
     const Bytes least = find_least(most);
     const int between = std::max(options_.points, 2) - 1;
     // From the top: the neighbour above is the nearest plan that needs only a little more room.
-    for (int i = between - 1; i >= 0 && !stopped_; --i) add(least + (most - least) / between * i);
-    std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.budget < b.budget; });
+    const Bytes step = (most - least) / between;
+    for (int i = between - 1; i > 0 && step > 0 && !stopped_; --i) add(least + step * i);
+    std::sort(points_.begin(), points_.end(),
+              [](const auto& a, const auto& b) { return a.budget < b.budget; });
     make_monotone();
     return std::move(points_);
   }
@@ -31,44 +35,43 @@ class Curve {
     options.budget = -1;
     FrontierPoint point;
     point.plan = run_planner(*find_planner("store_all"), problem_, options);
+    if (point.plan.status == Plan::Status::timed_out) return 0;
     point.budget = point.plan.budget = point.plan.peak;
     point.seconds_bound = floor_seconds(problem_);
     points_.push_back(std::move(point));
     return points_.back().budget;
   }
 
-  // False where no plan was found.
-  bool add(Bytes budget) {
-    if (std::any_of(points_.begin(), points_.end(), [&](const FrontierPoint& p) { return p.budget == budget; })) return true;
-    Options options = options_.solve;
-    options.budget = budget;
-    if (options_.solve.progress) {
-      options.progress = [this](const Progress& p) {
-        stopped_ = stopped_ || !options_.solve.progress(p);
-        return !stopped_;
-      };
-    }
-    options.warm_start = &points_.back().plan;
-    Plan plan = run_planner(*find_planner("solve"), problem_, options);
-    if (plan.steps.empty()) {
-      smallest_found_ = plan.smallest_peak.value_or(-1);
-      return false;
-    }
-    const double bound = plan.seconds_bound.value_or(floor_seconds(problem_));
-    points_.push_back({.budget = budget, .seconds_bound = bound, .plan = std::move(plan)});
-    return true;
+  void watch(Options& options) {
+    if (!options_.solve.progress) return;
+    options.progress = [this](const Progress& p) {
+      stopped_ = stopped_ || !options_.solve.progress(p);
+      return !stopped_;
+    };
   }
 
-  // What must be live in any plan is rarely enough; the least that a search reports mostly is, and else bisection.
+  void add(Bytes budget) {
+    Options options = options_.solve;
+    options.budget = budget;
+    options.warm_start = &points_.back().plan;
+    watch(options);
+    Plan plan = run_planner(*find_planner("solve"), problem_, options);
+    if (plan.steps.empty()) return;
+    const double bound = plan.seconds_bound.value_or(floor_seconds(problem_));
+    points_.push_back({.budget = budget, .seconds_bound = bound, .plan = std::move(plan)});
+  }
+
   Bytes find_least(Bytes most) {
-    Bytes low = resident_bytes(problem_), high = most;
-    if (add(low)) return low;
-    if (smallest_found_ > low && smallest_found_ < high && add(smallest_found_)) return smallest_found_;
-    for (int i = 0; i < 5 && !stopped_; ++i) {
-      const Bytes middle = low + (high - low) / 2;
-      (add(middle) ? high : low) = middle;
-    }
-    return high;
+    Options options = options_.solve;
+    options.warm_start = &points_.back().plan;
+    watch(options);
+    SmallestPeak least = smallest_peak(problem_, options);
+    if (least.budget >= most || least.plan.steps.empty()) return most;
+    least.plan.budget = least.budget;
+    const double bound = least.plan.seconds_bound.value_or(floor_seconds(problem_));
+    points_.insert(points_.begin(),
+                   {.budget = least.budget, .seconds_bound = bound, .plan = std::move(least.plan)});
+    return points_.front().budget;
   }
 
   // A plan for a smaller budget serves a larger one, and a bound for a larger budget holds for a smaller one.
@@ -85,10 +88,14 @@ class Curve {
       here.plan.live_peak = before.live_peak;
       here.plan.seconds = before.seconds;
       here.plan.lossy = before.lossy;
-      here.plan.status = before.seconds - here.seconds_bound <= 1e-9 * before.seconds && here.plan.seconds_bound ? Plan::Status::optimal : Plan::Status::feasible;
+      here.plan.status =
+          before.seconds - here.seconds_bound <= 1e-9 * before.seconds && here.plan.seconds_bound
+              ? Plan::Status::optimal
+              : Plan::Status::feasible;
     }
     for (std::size_t i = points_.size(); i-- > 1;) {
-      points_[i - 1].seconds_bound = std::max(points_[i - 1].seconds_bound, std::min(points_[i].seconds_bound, points_[i - 1].plan.seconds));
+      points_[i - 1].seconds_bound = std::max(
+          points_[i - 1].seconds_bound, std::min(points_[i].seconds_bound, points_[i - 1].plan.seconds));
       const double saved = points_[i - 1].plan.seconds - points_[i].plan.seconds;
       const auto gib = static_cast<double>(points_[i].budget - points_[i - 1].budget) / 0x1p30;
       points_[i - 1].seconds_per_gib = gib > 0 ? saved / gib : 0;
@@ -102,12 +109,13 @@ class Curve {
   const Problem& problem_;
   const FrontierOptions& options_;
   std::vector<FrontierPoint> points_;
-  Bytes smallest_found_ = -1;
   bool stopped_ = false;
 };
 
 }  // namespace
 
-std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) { return Curve(problem, options).run(); }
+std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) {
+  return Curve(problem, options).run();
+}
 
 }  // namespace tidemark::plan

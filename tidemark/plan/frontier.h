@@ -16,12 +16,13 @@ struct FrontierPoint {
 };
 
 struct FrontierOptions {
-  int points = 12;  // at most
+  int points = 12;  // evenly spaced from the smallest budget to the one that keeps everything
   // For each point; its budget is the point's, its progress may end the whole.
   Options solve = {};
 };
 
-// By rising budget. Each point starts from its neighbour's plan. Empty if no plan was found at all.
+// By rising budget, the last keeps everything. Each point starts from its neighbour's plan. Empty where
+// even that is no plan (a tier is too small).
 TIDEMARK_API std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options = {});
 
 }  // namespace tidemark::plan

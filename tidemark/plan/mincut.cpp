@@ -52,6 +52,7 @@ bool MinCut::layer() {
   bool reached = false;
   while (head < tail) {
     const int v = queue_[head++];
+    work_left_ -= first_[at(v) + 1] - first_[at(v)];
     for (int a = first_[at(v)]; a < first_[at(v) + 1]; ++a) {
       const Arc& arc = arcs_[at(a)];
       if (level_[at(arc.to)] >= 0 || residual(arc.edge) == 0) continue;
@@ -70,6 +71,8 @@ void MinCut::block() {
   int v = kSource;
   while (true) {
     if (v == kSink) {
+      work_left_ -= static_cast<std::int64_t>(path_.size());
+      if (work_left_ < 0) return;
       Flow push = kUnlimited;
       for (int a : path_) push = std::min(push, residual(arcs_[at(a)].edge));
       std::size_t keep = path_.size();
@@ -111,7 +114,14 @@ MinCut::Flow MinCut::solve() {
     value_ = 0;
     too_much_ = false;
   }
-  while (layer()) block();
+  complete_ = false;
+  while (work_left_ > 0) {
+    if (!layer()) {
+      complete_ = true;
+      break;
+    }
+    block();
+  }
   return value_;
 }
 

@@ -24,8 +24,11 @@ class TIDEMARK_API MinCut {
   int add_edge(int from, int to, Flow capacity);
   void set_capacity(int edge, Flow capacity);
 
-  // The value of a maximum flow; every path to the sink must have a limit below kUnlimited.
+  // The value of a maximum flow; every path to the sink must have a limit below kUnlimited. With a limit on the work (arcs
+  // looked at) it may end early: then complete() is false, the flow is feasible but not maximal, and there is no cut.
   Flow solve();
+  void limit_work(std::int64_t arcs) { work_left_ = arcs; }
+  bool complete() const { return complete_; }
 
   // After solve: the smallest source side of a minimum cut, and the flow.
   bool source_side(int node) const { return level_[static_cast<std::size_t>(node)] >= 0; }
@@ -51,7 +54,8 @@ class TIDEMARK_API MinCut {
   std::vector<Flow> capacity_, flow_;
   std::vector<Arc> arcs_;  // by node, arcs_[first_[v]] .. arcs_[first_[v + 1]]
   std::vector<int> first_, level_, next_, queue_, path_;
-  bool indexed_ = false, too_much_ = false;
+  bool indexed_ = false, too_much_ = false, complete_ = true;
+  std::int64_t work_left_ = std::int64_t{1} << 62;
   Flow value_ = 0;
 };
 

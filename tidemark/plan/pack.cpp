@@ -88,13 +88,13 @@ class Driver {
   // at the bound itself: the tighter the height, the more of the tree is cut off.
   void exact_round(Exact& exact, const Orders& orders, std::int64_t round) {
     const Units step = std::max<Units>(1, items_.lower_bound / 1024);
-    const std::int64_t nodes = std::int64_t{500} << std::min<std::int64_t>(round, 40);
-    attempt(exact, orders, bound_, 4 * nodes, Orders::kNamed * (round + 1), round);
+    const std::int64_t nodes = std::int64_t{750} << std::min<std::int64_t>(round, 40);
+    attempt(exact, orders, bound_, 4 * nodes, Orders::kNamed * (round + 1) + 4, round);
     Units low = bound_;
     while (!done() && best_.height - low > step) {
       const Units height = low + (best_.height - low) / 2;
       if (height == low) break;
-      if (!attempt(exact, orders, height, nodes, Orders::kNamed, round)) low = height;
+      if (!attempt(exact, orders, height, nodes, Orders::kNamed + 4, round)) low = height;
       low = std::max(low, bound_);
     }
   }
@@ -107,7 +107,10 @@ class Driver {
       const std::int64_t given = budget.nodes;
       Layout layout;
       const std::int64_t number = k < Orders::kNamed ? k : k + round * 1000;
-      const Answer answer = exact.search(height, orders.rank(number), budget, layout.offsets);
+      const bool learned = k >= Orders::kNamed && k % 2 == 1;
+      const std::vector<std::int32_t> rank =
+          learned ? orders.rank(number, exact.failures()) : orders.rank(number);
+      const Answer answer = exact.search(height, rank, budget, layout.offsets);
       nodes_ += given - std::max<std::int64_t>(budget.nodes, 0);
       if (answer == Answer::impossible) {
         bound_ = height + 1;

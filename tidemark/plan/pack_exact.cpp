@@ -26,6 +26,7 @@ class Exact::Search {
  public:
   explicit Search(const Items& items);
   Answer run(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets);
+  std::vector<double> failures() const;
 
  private:
   struct Pair {
@@ -42,6 +43,7 @@ class Exact::Search {
 
   bool solve(std::size_t first, std::size_t last);
   bool solve_parts(std::size_t first, std::size_t last);
+  std::int32_t find_forced(std::size_t first, std::size_t last) const;
   bool place(std::int32_t i);
   bool skip(std::int32_t i);
   bool raise(std::int32_t j, Units floor);
@@ -75,6 +77,7 @@ class Exact::Search {
   std::vector<Undo> trail_;
   std::vector<std::int32_t> stack_;  // the item lists of the nodes on the path
   std::vector<std::uint64_t> failed_;
+  std::vector<double> failures_;  // per section: how often it ended a branch, fading from run to run
 };
 
 Exact::Search::Search(const Items& items) {
@@ -124,6 +127,7 @@ Exact::Search::Search(const Items& items) {
     }
   }
   failed_.resize(std::size_t{1} << 18);
+  failures_.assign(static_cast<std::size_t>(sections_), 0);
 }
 
 Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budget& budget,
@@ -146,6 +150,7 @@ Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budg
   trail_.clear();
   stack_.clear();
   std::fill(failed_.begin(), failed_.end(), 0);
+  for (double& f : failures_) f *= 0.5;
   for (std::int32_t s = 0; s < sections_; ++s)
     for (const std::int32_t j : in_section_[s]) left_[s] += profile_[j][s - begin_[j]];
   for (std::int32_t i = 0; i < n_; ++i) {
@@ -157,6 +162,13 @@ Answer Exact::Search::run(Units height, std::span<const std::int32_t> rank, Budg
   if (!solve_parts(0, n)) return stopped_ ? Answer::stopped : Answer::impossible;
   offsets = offset_;
   return Answer::found;
+}
+
+std::vector<double> Exact::Search::failures() const {
+  std::vector<double> out;
+  for (std::int32_t i = 0; i < n_; ++i)
+    out.push_back(*std::max_element(failures_.begin() + begin_[i], failures_.begin() + end_[i]));
+  return out;
 }
 
 // Splits what is left of a component where nothing left crosses, and solves the pieces one by one.
@@ -194,6 +206,20 @@ bool Exact::Search::solve(std::size_t first, std::size_t last) {
   const std::uint64_t state = key(first, last);
   if (failed_[state & (failed_.size() - 1)] == state) return false;
 
+  if (const std::int32_t i = find_forced(first, last); i >= 0) {
+    const std::size_t mark = trail_.size();
+    const std::size_t base = stack_.size();
+    if (place(i)) {
+      for (std::size_t k = first; k < last; ++k)
+        if (stack_[k] != i) stack_.push_back(stack_[k]);
+      if (solve_parts(base, stack_.size())) return true;
+      stack_.resize(base);
+    }
+    undo_to(mark);
+    if (!stopped_) failed_[state & (failed_.size() - 1)] = state;
+    return false;
+  }
+
   Units threshold = kNever;
   for (std::size_t k = first; k < last; ++k) {
     const std::int32_t i = stack_[k];
@@ -226,6 +252,29 @@ bool Exact::Search::solve(std::size_t first, std::size_t last) {
   stack_.resize(base);
   failed_[state & (failed_.size() - 1)] = state;
   return false;
+}
+
+// An item that must lie on its floor: it alone can be the lowest in some section, and pushed up it could not.
+// Nothing left fits below it then, so it can be placed out of turn.
+std::int32_t Exact::Search::find_forced(std::size_t first, std::size_t last) const {
+  std::int32_t begin = sections_, end = 0;
+  for (std::size_t k = first; k < last; ++k) {
+    begin = std::min(begin, begin_[stack_[k]]);
+    end = std::max(end, end_[stack_[k]]);
+  }
+  for (std::int32_t s = begin; s < end; ++s) {
+    const std::int32_t i = watched_[s];
+    if (left_[s] == 0 || skipped_[i] || placed_[i]) continue;
+    const Units most = capacity_ - left_[s];
+    bool alone = low_[i] <= most;
+    for (std::size_t k = 0; alone && k < in_section_[s].size(); ++k)
+      alone = low_[in_section_[s][k]] > most || in_section_[s][k] == i;
+    if (!alone) continue;
+    Units low = kNever;
+    for (const Pair& p : pairs_[i]) low = std::min(low, low_[p.item] + p.down);
+    if (low > most) return i;
+  }
+  return -1;
 }
 
 bool Exact::Search::raise(std::int32_t j, Units floor) {
@@ -292,6 +341,7 @@ bool Exact::Search::check_section(std::int32_t s) {
     watched_[s] = j;
     return true;
   }
+  ++failures_[s];
   return false;
 }
 
@@ -326,6 +376,7 @@ std::uint64_t Exact::Search::key(std::size_t first, std::size_t last) const {
 
 Exact::Exact(const Items& items) : search_(std::make_unique<Search>(items)) {}
 Exact::~Exact() = default;
+std::vector<double> Exact::failures() const { return search_->failures(); }
 Answer Exact::search(Units height, std::span<const std::int32_t> rank, Budget& budget,
                      std::vector<Units>& offsets) {
   return search_->run(height, rank, budget, offsets);

@@ -27,6 +27,8 @@ class Exact {
   // The offsets of a packing found are written to `offsets`. Decreases budget.nodes by the nodes visited.
   Answer search(Units height, std::span<const std::int32_t> rank, Budget& budget,
                 std::vector<Units>& offsets);
+  // For each item, how often the worst of its moments ended a branch in the last runs.
+  std::vector<double> failures() const;
 
  private:
   class Search;

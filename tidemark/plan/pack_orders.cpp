@@ -32,7 +32,6 @@ Orders::Orders(const Items& items) : features_(items.items.size()) {
 }
 
 std::vector<std::int32_t> Orders::rank(std::int64_t number) const {
-  using Key = std::array<double, 3>;
   static constexpr std::array<std::array<Feature, 3>, kNamed> named{{{total, span, area},
                                                                      {total, meets, height},
                                                                      {section_area, sections, total},
@@ -75,6 +74,20 @@ std::vector<std::int32_t> Orders::rank(std::int64_t number) const {
         if (power[f] > 0) keys[i][0] += power[f] * std::log(features_[i][f]);
     }
   }
+  return ranked(keys);
+}
+
+std::vector<std::int32_t> Orders::rank(std::int64_t number, std::span<const double> weights) const {
+  Rng rng(static_cast<std::uint64_t>(number) * 1000003);
+  const auto a = static_cast<std::size_t>(rng.below(kFeatures)),
+             b = static_cast<std::size_t>(rng.below(kFeatures));
+  std::vector<Key> keys(features_.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = {weights[i], features_[i][a], features_[i][b]};
+  return ranked(keys);
+}
+
+std::vector<std::int32_t> Orders::ranked(const std::vector<Key>& keys) {
+  const std::size_t n = keys.size();
   std::vector<std::int32_t> order(n), out(n);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tidemark/plan/pack_items.h"
@@ -18,12 +19,16 @@ class Orders {
   // end.
   std::vector<std::int32_t> rank(std::int64_t number) const;
   static constexpr std::int64_t kNamed = 12;
+  // First what weighs most (where the search failed), then by two features that the number draws.
+  std::vector<std::int32_t> rank(std::int64_t number, std::span<const double> weights) const;
 
  private:
   // Most bytes live at a moment of its life, length of life in time and in sections, both times height, how
   // many others it meets, height.
   enum Feature : std::uint8_t { total, span, area, sections, section_area, meets, height };
   static constexpr std::size_t kFeatures = 7;
+  using Key = std::array<double, 3>;
+  static std::vector<std::int32_t> ranked(const std::vector<Key>& keys);  // the largest key first
   std::vector<std::array<double, kFeatures>> features_;
 };
 

@@ -53,7 +53,7 @@ Bytes at_the_end(const Values& values) {
 
 }  // namespace
 
-PeakBound peak_bound(const Values& values, int effort) {
+PeakBound peak_bound(const Values& values, int effort, TaskId also) {
   const Problem& p = values.problem;
   PeakBound best;
   if (p.tiers.empty()) best.bytes = at_the_end(values);
@@ -76,6 +76,9 @@ PeakBound peak_bound(const Values& values, int effort) {
     best.bytes = -order[0].first;
     best.moment = order[0].second;
   }
+  const auto first =
+      std::find_if(order.begin(), order.end(), [&](const auto& o) { return o.second == also; });
+  if (first != order.end()) std::rotate(order.begin(), first, first + 1);
   // Only what runs once can make a value impossible to make again.
   if (once && p.tiers.empty()) {
     for (std::size_t i = 0; i < order.size() && i < static_cast<std::size_t>(effort); ++i) {

@@ -15,8 +15,8 @@ struct PeakBound {
   Certificate::Leaf leaf;  // its rows, in bytes
 };
 
-// `effort`: how many moments are looked at with a cut; all are looked at without.
-TIDEMARK_API PeakBound peak_bound(const Values& values, int effort = 64);
+// `effort`: how many moments are looked at with a cut, `also` among them; all are looked at without.
+TIDEMARK_API PeakBound peak_bound(const Values& values, int effort = 64, TaskId also = -1);
 
 // One sentence for people: where, and which buffers.
 TIDEMARK_API std::string explain(const Values& values, const PeakBound& peak);

@@ -71,7 +71,7 @@
 
   function drawProfile() {
     const { g, w, h } = surface(byId('profile'));
-    const top = Math.max(D.peak, D.budget, 1) * 1.06, y = (b) => h - (b / top) * h;
+    const top = Math.max(D.peak, D.budget, 1) * 1.14, y = (b) => h - (b / top) * h;
     g.beginPath(); g.moveTo(0, h);
     for (let i = 0; i < runs; i++) {
       const x0 = xOf(time[i], w), x1 = xOf(time[i + 1], w);

@@ -1,5 +1,6 @@
 // Forward: blocks of keys with a running maximum and sum for each query (Milakov & Gimelshein 2018; Dao et
-// al. 2022). A task is one head and one register's worth of queries. SPDX-License-Identifier: Apache-2.0
+// al. 2022). A task is one head and one register's worth of queries.
+// SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/attention.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // What attention's forward and backward kernels share: arrays of a head packed into the panels of
 // register_tile.h. Scores are held transposed (keys down, queries across), so that a register is one key
-// against many queries: no sum or maximum ever runs across a register. SPDX-License-Identifier: Apache-2.0
+// against many queries: no sum or maximum ever runs across a register.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

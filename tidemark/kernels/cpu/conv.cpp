@@ -23,6 +23,8 @@ std::unique_ptr<Kernel> pointwise_conv(const Conv& c, ConvResult result, int thr
   const bool flat =
       c.kh == 1 && c.kw == 1 && c.stride_h == 1 && c.stride_w == 1 && c.pad_h == 0 && c.pad_w == 0;
   if (!flat || c.groups != 1 || c.empty()) return nullptr;
+  // A product with so few columns is slower than the convolution.
+  if (result == ConvResult::w && c.c < 48 && c.dtype == DType::f32) return nullptr;
   if (!channels_last({c.n, c.c, c.h, c.w}, c.x) || !channels_last({c.n, c.o, c.oh, c.ow}, c.y))
     return nullptr;
   const std::int64_t pixels = c.n * c.h * c.w;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/elementwise.h"
 
+#include <cstring>
+
 #include "tidemark/base/scalar.h"
 #include "tidemark/kernels/cpu/tile.h"
 
@@ -25,8 +27,42 @@ void loop2(const TileArgs& a) {
   using R = decltype(F{}(T{}, T{}));
   auto* y = static_cast<R*>(a.out);
   const std::int64_t n = a.n;
+  // A number is kept in a register of the processor: its tile would only push others out of the cache.
+  if (std::is_floating_point_v<T> && a.uniform == 1 && n > 0) {
+    const T c = x[0];
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], z[i]);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(c, z[i]);
+  } else if (std::is_floating_point_v<T> && a.uniform == 2 && n > 0) {
+    const T c = z[0];
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], c);
+  } else {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F{}(x[i], z[i]);
+  }
+}
+// A vector loop for arguments that the short formula covers; the few others again, by the whole one.
+template <typename Short, typename Whole>
+void trig_loop(const TileArgs& a) {
+  const auto* x = static_cast<const float*>(a.in[0]);
+  auto* y = static_cast<float*>(a.out);
+  const std::int64_t n = a.n;
+  alignas(64) float copy[kTile];  // y may be x
+  std::memcpy(copy, x, static_cast<std::size_t>(n) * sizeof(float));
+  int large = 0;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = Short{}(copy[i]);
+    large |= static_cast<int>(!(std::fabs(copy[i]) < scalar::f32::kTrigLimit));
+  }
+  if (large == 0) return;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!(std::fabs(copy[i]) < scalar::f32::kTrigLimit)) y[i] = Whole{}(copy[i]);
+  }
+}
+template <typename Short, typename Whole>
+TileFunction trig(DType d, Short, Whole) {
+  return d == DType::f32 ? trig_loop<Short, Whole> : d == DType::f64 ? loop1<double, Whole> : nullptr;
 }
 template <typename T>
 void where_loop(const TileArgs& a) {
@@ -68,7 +104,10 @@ TileFunction floats(DType d, F) {
 }
 template <typename F>
 TileFunction numbers(DType d, F) {
-  return d == DType::i64 ? loop1<std::int64_t, F> : d == DType::i32 ? loop1<std::int32_t, F> : floats(d, F{});
+  return d == DType::i64   ? loop1<std::int64_t, F>
+         : d == DType::i32 ? loop1<std::int32_t, F>
+         : d == DType::u8  ? loop1<std::uint8_t, F>
+                           : floats(d, F{});
 }
 template <typename F>
 TileFunction floats2(DType d, F) {
@@ -166,7 +205,7 @@ TileFunction clamp(DType d) {
     case DType::i32:
       return clamp_loop<std::int32_t>;
     default:
-      return nullptr;
+      return clamp_loop<Byte>;
   }
 }
 TileFunction neg(DType d) {
@@ -203,13 +242,16 @@ TileFunction log1p(DType d) {
   return floats(d, [](auto x) { return scalar::log1p(x); });
 }
 TileFunction sin(DType d) {
-  return floats(d, [](auto x) { return scalar::sin(x); });
+  return trig(
+      d, [](float x) { return scalar::f32::sin(x); }, [](auto x) { return scalar::sin(x); });
 }
 TileFunction cos(DType d) {
-  return floats(d, [](auto x) { return scalar::cos(x); });
+  return trig(
+      d, [](float x) { return scalar::f32::cos(x); }, [](auto x) { return scalar::cos(x); });
 }
 TileFunction tan(DType d) {
-  return floats(d, [](auto x) { return scalar::tan(x); });
+  return trig(
+      d, [](float x) { return scalar::f32::tan(x); }, [](auto x) { return scalar::tan(x); });
 }
 TileFunction tanh(DType d) {
   return floats(d, [](auto x) { return scalar::tanh(x); });
@@ -239,8 +281,8 @@ TileFunction round(DType d) {
   return floats(d, [](auto x) { return scalar::round(x); });
 }
 TileFunction copy(DType d) {
-  using F = decltype([](Byte x) { return x; });
-  return d == DType::u8 ? loop1<Byte, F> : numbers(d, [](auto x) { return x; });
+  const auto same = [](auto x) { return x; };
+  return d == DType::u8 ? loop1<Byte, decltype(same)> : numbers(d, same);
 }
 TileFunction full(DType d) {
   switch (d) {

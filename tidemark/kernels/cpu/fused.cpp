@@ -292,6 +292,14 @@ class FusedKernel final : public Kernel {
       }
       if (out.axes == 0) out.sizes[static_cast<std::size_t>(out.axes++)] = 1;
     }
+    // Axes that no operand could merge are one all the same: the order of folding depends on the shape alone, not on
+    // how the inputs of a chain lie.
+    for (std::size_t a = sizes.size(); a-- > 1;) {
+      if (reduced[a] != reduced[a - 1]) continue;
+      sizes[a - 1] *= sizes[a];
+      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(a));
+      reduced.erase(reduced.begin() + static_cast<std::ptrdiff_t>(a));
+    }
     // From the inside out: fold the innermost folded axis, with the kept ones inside it as columns.
     do {
       FoldExtents e;

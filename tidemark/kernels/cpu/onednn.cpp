@@ -101,5 +101,12 @@ void Primitive::run(std::initializer_list<const void*> pointers) const {
         "primitive_execute");
 }
 
+Primitive reorder(const_dnnl_memory_desc_t from, const_dnnl_memory_desc_t to) {
+  dnnl_primitive_desc_t desc = nullptr;
+  check(dnnl_reorder_primitive_desc_create(&desc, from, engine(), to, engine(), attributes().get()),
+        "reorder_primitive_desc_create");
+  return {PrimitiveDesc(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+}
+
 }  // namespace tidemark::kernels::onednn
 #endif

@@ -76,5 +76,8 @@ class Primitive {
   Bytes scratchpad_ = 0;
 };
 
+// A copy of an array into another form: (from, to, scratchpad).
+Primitive reorder(const_dnnl_memory_desc_t from, const_dnnl_memory_desc_t to);
+
 }  // namespace tidemark::kernels::onednn
 #endif

@@ -43,14 +43,6 @@ PrimitiveDesc describe(const Conv& c, ConvResult result, const Desc& x, const De
   return status == dnnl_success ? PrimitiveDesc(desc) : nullptr;
 }
 
-onednn::Primitive reorder(const_dnnl_memory_desc_t from, const_dnnl_memory_desc_t to) {
-  dnnl_primitive_desc_t desc = nullptr;
-  onednn::check(dnnl_reorder_primitive_desc_create(&desc, from, onednn::engine(), to, onednn::engine(),
-                                                   onednn::attributes().get()),
-                "reorder_primitive_desc_create");
-  return {PrimitiveDesc(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
-}
-
 // Weights lie row-major in the graph and in the primitive's own form in the workspace:
 // [weights in its form | scratchpad of the convolution or the reorder].
 class OnednnConv final : public Kernel {
@@ -62,8 +54,9 @@ class OnednnConv final : public Kernel {
         conv_(desc, {{result == ConvResult::x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x.get()},
                      {weights_name(result), onednn::wanted(desc, weights_name(result))},
                      {result == ConvResult::y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y.get()}}),
-        reorder_(result == ConvResult::w ? reorder(onednn::wanted(desc, weights_name(result)), plain.get())
-                                         : reorder(plain.get(), onednn::wanted(desc, weights_name(result)))) {
+        reorder_(result == ConvResult::w
+                     ? onednn::reorder(onednn::wanted(desc, weights_name(result)), plain.get())
+                     : onednn::reorder(plain.get(), onednn::wanted(desc, weights_name(result)))) {
     const_dnnl_memory_desc_t packed = onednn::wanted(desc, weights_name(result));
     in_place_ = dnnl_memory_desc_equal(packed, plain.get()) != 0;
     packed_ = in_place_ ? 0 : round_up(onednn::size_of(packed), kStorageAlign);

@@ -21,58 +21,70 @@ class PackedProduct {
   // Whole: all of k in one block, for a c that cannot hold partial sums.
   PackedProduct(std::int64_t m, std::int64_t n, std::int64_t k, bool whole = false)
       : m_(m), n_(n), k_(k), depth_(whole ? k : std::min(k, kDepth)) {
-    a_panels_ = (m + kTileRows - 1) / kTileRows;
-    b_panels_ = (n + kTileColumns<T> - 1) / kTileColumns<T>;
-    a_size_ = round_up(a_panels_ * kTileRows * depth_, 64 / static_cast<Bytes>(sizeof(T)));
+    a_size_ =
+        round_up(round_up(std::min(m, kMostRows), kTileRows) * depth_, 64 / static_cast<Bytes>(sizeof(T)));
+    b_size_ = round_up(std::min(n, kMostColumns), kTileColumns<T>) * depth_;
   }
-  Bytes workspace() const {
-    return (a_size_ + b_panels_ * kTileColumns<T> * depth_) * static_cast<Bytes>(sizeof(T));
-  }
+  Bytes workspace() const { return (a_size_ + b_size_) * static_cast<Bytes>(sizeof(T)); }
 
   // pack_a(row, rows, begin, depth, to): rows [row, row + rows) of a, k in [begin, begin + depth), as
   // depth x kTileRows; the caller fills the rows that are there, zeros stand behind them. pack_b alike, by
   // columns. put(i, j, rows, columns, depth, a, b, add): multiplies the two panels into c at (i, j).
   template <typename PackA, typename PackB, typename Put>
   void run(int threads, void* workspace, PackA&& pack_a, PackB&& pack_b, Put&& put) const {
-    if (m_ == 0 || n_ == 0) return;
-    T* const a = static_cast<T*>(workspace);
-    T* const b = a + a_size_;
-    constexpr std::int64_t columns = kTileColumns<T>;
-    std::int64_t begin = 0;
-    do {  // once at least: k may be 0, and c is written then too
-      const std::int64_t depth = std::min(depth_, k_ - begin);
-      parallel_for(threads, a_panels_ + b_panels_, kPackGrain, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t panel = first; panel < last; ++panel) {
-          if (panel < a_panels_) {
-            pack_one(pack_a, panel * kTileRows, m_, kTileRows, begin, depth, a + panel * kTileRows * depth);
-          } else {
-            const std::int64_t p = panel - a_panels_;
-            pack_one(pack_b, p * columns, n_, columns, begin, depth, b + p * columns * depth);
-          }
-        }
-      });
-      const std::int64_t row_blocks = (a_panels_ + kRowPanels - 1) / kRowPanels;
-      const std::int64_t column_blocks = (b_panels_ + kColumnPanels - 1) / kColumnPanels;
-      parallel_for(threads, row_blocks * column_blocks, 1, [&](std::int64_t block, std::int64_t) {
-        const std::int64_t i0 = block / column_blocks * kRowPanels,
-                           j0 = block % column_blocks * kColumnPanels;
-        for (std::int64_t j = j0; j < std::min(j0 + kColumnPanels, b_panels_); ++j) {
-          for (std::int64_t i = i0; i < std::min(i0 + kRowPanels, a_panels_); ++i) {
-            put(i * kTileRows, j * columns, std::min<std::int64_t>(kTileRows, m_ - i * kTileRows),
-                std::min<std::int64_t>(columns, n_ - j * columns), depth, a + i * kTileRows * depth,
-                b + j * columns * depth, begin > 0);
-          }
-        }
-      });
-      begin += depth_;
-    } while (begin < k_);
+    for (std::int64_t j = 0; j < n_; j += kMostColumns) {
+      for (std::int64_t i = 0; i < m_; i += kMostRows) {
+        std::int64_t begin = 0;
+        do {  // once at least: k may be 0, and c is written then too
+          block(threads, static_cast<T*>(workspace), i, j, begin, pack_a, pack_b, put);
+          begin += depth_;
+        } while (begin < k_);
+      }
+    }
   }
 
  private:
-  static constexpr std::int64_t kDepth = 256;        // of a block of k: a panel of b stays in the first cache
-  static constexpr std::int64_t kRowPanels = 8;      // panels of a, and
-  static constexpr std::int64_t kColumnPanels = 16;  // of b, that one task multiplies
-  static constexpr std::int64_t kPackGrain = 8;      // panels per packing task
+  template <typename PackA, typename PackB, typename Put>
+  void block(int threads, T* a, std::int64_t row, std::int64_t column, std::int64_t begin, PackA& pack_a,
+             PackB& pack_b, Put& put) const {
+    T* const b = a + a_size_;
+    constexpr std::int64_t columns = kTileColumns<T>;
+    const std::int64_t row_end = std::min(m_, row + kMostRows),
+                       column_end = std::min(n_, column + kMostColumns);
+    const std::int64_t a_panels = (row_end - row + kTileRows - 1) / kTileRows;
+    const std::int64_t b_panels = (column_end - column + columns - 1) / columns;
+    const std::int64_t depth = std::min(depth_, k_ - begin);
+    parallel_for(threads, a_panels + b_panels, kPackGrain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t panel = first; panel < last; ++panel) {
+        if (panel < a_panels) {
+          pack_one(pack_a, row + panel * kTileRows, row_end, kTileRows, begin, depth,
+                   a + panel * kTileRows * depth);
+        } else {
+          const std::int64_t p = panel - a_panels;
+          pack_one(pack_b, column + p * columns, column_end, columns, begin, depth, b + p * columns * depth);
+        }
+      }
+    });
+    const std::int64_t row_blocks = (a_panels + kRowPanels - 1) / kRowPanels;
+    const std::int64_t column_blocks = (b_panels + kColumnPanels - 1) / kColumnPanels;
+    parallel_for(threads, row_blocks * column_blocks, 1, [&](std::int64_t task, std::int64_t) {
+      const std::int64_t i0 = task / column_blocks * kRowPanels, j0 = task % column_blocks * kColumnPanels;
+      for (std::int64_t j = j0; j < std::min(j0 + kColumnPanels, b_panels); ++j) {
+        for (std::int64_t i = i0; i < std::min(i0 + kRowPanels, a_panels); ++i) {
+          const std::int64_t r = row + i * kTileRows, c = column + j * columns;
+          put(r, c, std::min<std::int64_t>(kTileRows, row_end - r), std::min(columns, column_end - c), depth,
+              a + i * kTileRows * depth, b + j * columns * depth, begin > 0);
+        }
+      }
+    });
+  }
+
+  static constexpr std::int64_t kDepth = 256;       // of a block of k: a panel of b stays in the first cache
+  static constexpr std::int64_t kRowPanels = 32;    // panels of a, which stay in the second cache, and
+  static constexpr std::int64_t kColumnPanels = 8;  // of b, that one task multiplies
+  // Rows and columns packed at a time: a bound on the workspace.
+  static constexpr std::int64_t kMostRows = 340 * kTileRows, kMostColumns = 4096;
+  static constexpr std::int64_t kPackGrain = 8;  // panels per packing task
 
   template <typename Pack>
   static void pack_one(Pack& pack, std::int64_t at, std::int64_t size, std::int64_t width, std::int64_t begin,
@@ -82,7 +94,7 @@ class PackedProduct {
     pack(at, count, begin, depth, to);
   }
 
-  std::int64_t m_, n_, k_, depth_, a_panels_, b_panels_, a_size_;
+  std::int64_t m_, n_, k_, depth_, a_size_ = 0, b_size_ = 0;
 };
 
 // `put` for a c whose rows are evenly spaced and columns adjacent. A whole tile goes straight to c; one over

@@ -1,5 +1,6 @@
 // Pooling in f32 and f64, channels last: vectors of channels, one image and one block of channels a task.
-// Null for the rest. SPDX-License-Identifier: Apache-2.0
+// Null for the rest.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ir/kernel.h"

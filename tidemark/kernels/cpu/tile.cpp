@@ -50,6 +50,8 @@ void scatter_row(const std::byte* from, std::byte* to, std::int64_t stride, std:
   for (std::int64_t i = 0; i < n; ++i) y[i * stride] = x[i];
 }
 
+constexpr std::size_t kPrefetchSteps = 4;  // fewer leave nothing to hide behind
+
 // Moves `n` elements of `size` bytes between a strided row and contiguous ones.
 void gather_bytes(const std::byte* from, std::int64_t stride, std::byte* to, std::int64_t n, Bytes size) {
   if (stride == 1)
@@ -227,6 +229,9 @@ void TileProgram::allocate() {
           inputs_[static_cast<std::size_t>(v)].kind != Kind::uniform)
         last_read_of_memory = s;
     }
+    for (std::size_t k = 0; k < 4; ++k) {
+      if (step.in[k] >= 0 && values_[static_cast<std::size_t>(step.in[k])].invariant) step.uniform |= 1u << k;
+    }
     values_[static_cast<std::size_t>(step.out)].invariant = step.invariant;
   }
   for (const Folded& f : folds_) last[static_cast<std::size_t>(f.value)] = count;
@@ -251,7 +256,8 @@ void TileProgram::allocate() {
   const auto wide = [&](std::size_t v) { return size_of(values_[v].dtype) == 8 ? 1 : 0; };
   const auto take = [&](std::size_t v) {
     auto& p = pool[wide(v)];
-    if (!p.empty()) {
+    // What is computed once for all tiles keeps a register that no tile writes to.
+    if (!p.empty() && !values_[v].invariant) {
       values_[v].slot = p.back();
       p.pop_back();
     } else {
@@ -280,7 +286,7 @@ void TileProgram::allocate() {
     // The result may take a dying register of the same width at once; others are free for the next step.
     const auto release = [&](std::size_t u) { pool[wide(u)].push_back(values_[u].slot); };
     if (values_[out].direct_output < 0) {
-      for (auto it = dying.begin(); it != dying.end(); ++it) {
+      for (auto it = dying.begin(); it != dying.end() && !values_[out].invariant; ++it) {
         if (size_of(values_[*it].dtype) == size_of(values_[out].dtype)) {
           values_[out].slot = values_[*it].slot;
           dying.erase(it);
@@ -291,7 +297,10 @@ void TileProgram::allocate() {
     }
     for (const std::size_t u : dying) release(u);
   }
+  // All registers together stay in the first-level cache beside the streams from memory; the shortest tiles are
+  // long enough to hide what a step costs.
   tile_ = kTile;
+  while (tile_ > kShortTile && next * 4 * tile_ > kRegisterBytes) tile_ /= 2;
   while (tile_ > kTileUnit && next * 4 * tile_ > kScratchBytes) tile_ /= 2;
   TIDEMARK_CHECK(next * 4 * tile_ <= kScratchBytes, "a fused chain needs {} registers", next);
   const std::int64_t inner = sizes_[static_cast<std::size_t>(axes_ - 1)];
@@ -364,11 +373,14 @@ void TileProgram::State::load(std::size_t i, std::int64_t begin, std::int64_t n)
 
 void TileProgram::State::execute(std::size_t s, std::int64_t n) {
   const Step& step = program_.steps_[s];
-  TileArgs args{
-      .in = {}, .out = pointers_[static_cast<std::size_t>(step.out)], .n = n, .params = step.params.data()};
-  for (std::size_t k = 0; k < 4; ++k) {
-    args.in[k] = step.in[k] < 0 ? nullptr : pointers_[static_cast<std::size_t>(step.in[k])];
-  }
+  TileArgs args{.in = {},
+                .out = pointers_[static_cast<std::size_t>(step.out)],
+                .n = n,
+                .params = step.params.data(),
+                .uniform = step.uniform};
+  // Arguments that the function does not take point anywhere that is mapped.
+  for (std::size_t k = 0; k < 4; ++k)
+    args.in[k] = pointers_[static_cast<std::size_t>(std::max(step.in[k], 0))];
   step.function(args);
   if (step.narrow != nullptr) {
     std::byte* rounded = scratch_ + static_cast<std::int64_t>(program_.rounding_slot_) * 4 * program_.tile_;
@@ -377,10 +389,27 @@ void TileProgram::State::execute(std::size_t s, std::int64_t n) {
   }
 }
 
+// What the next tile will read and write is on its way while this one computes.
+void TileProgram::State::prefetch(std::int64_t begin, std::int64_t n) const {
+  n = std::min(n, program_.numel_ - begin);
+  if (n <= 0) return;
+  const auto lines = [&](const void* base, Bytes size) {
+    const auto* at = static_cast<const char*>(base) + begin * size;
+    for (Bytes k = 0; k < n * size; k += 64) __builtin_prefetch(at + k);
+  };
+  for (std::size_t i = 0; i < program_.inputs_.size(); ++i) {
+    if (program_.inputs_[i].kind == Kind::linear) lines(operands_.in[i], size_of(program_.inputs_[i].stored));
+  }
+  for (const Output& out : program_.outputs_) {
+    if (out.kind == Kind::linear) lines(operands_.out[out.position], size_of(out.stored));
+  }
+}
+
 void TileProgram::State::run(std::int64_t begin, std::int64_t n) {
   for (std::size_t i = 0; i < program_.inputs_.size(); ++i) {
     if (program_.inputs_[i].kind != Kind::uniform) load(i, begin, n);
   }
+  if (program_.steps_.size() >= kPrefetchSteps) prefetch(begin + n, n);
   for (const Output& out : program_.outputs_) {
     if (out.direct)
       pointers_[static_cast<std::size_t>(out.value)] =

@@ -15,6 +15,8 @@ inline constexpr std::int64_t kTileUnit = 64;      // tiles but the last of a ro
 inline constexpr int kMaxAxes = 12;                // after merging
 inline constexpr int kMaxTileValues = 160;         // inputs and steps of one program
 inline constexpr Bytes kScratchBytes = 192 << 10;  // of stack, for one thread's registers
+inline constexpr Bytes kRegisterBytes = 32 << 10;  // wanted of them at most
+inline constexpr std::int64_t kShortTile = 512;
 
 // bf16 and f16 are computed as f32, bool as u8 of 0 and 1.
 constexpr DType compute_dtype(DType d) {
@@ -98,6 +100,7 @@ class TileProgram {
    private:
     void load(std::size_t input, std::int64_t begin, std::int64_t n);
     void execute(std::size_t step, std::int64_t n);
+    void prefetch(std::int64_t begin, std::int64_t n) const;
     const TileProgram& program_;
     const Operands& operands_;
     std::byte* scratch_;
@@ -120,6 +123,7 @@ class TileProgram {
     std::vector<double> params;
     int out = 0;
     bool invariant = false;
+    unsigned uniform = 0;
     ConvertFunction narrow = nullptr, widen = nullptr;  // storage types are rounded after every step
   };
   struct Output {

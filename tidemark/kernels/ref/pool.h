@@ -1,5 +1,6 @@
 // Pooling, plainly: for each element of the result, a loop over what it is made of. Any strides, every float
-// dtype. SPDX-License-Identifier: Apache-2.0
+// dtype.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ir/kernel.h"

@@ -1,0 +1,59 @@
+// The curve of time against budget: every point checked, monotone, between a bound and its plan.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/frontier.h"
+
+#include <gtest/gtest.h>
+
+#include "tidemark/plan/budget.h"
+
+namespace tidemark::plan {
+namespace {
+
+// Forward and backward through n steps; every backward task reads its forward value.
+Problem there_and_back(int n) {
+  Problem p;
+  p.name = "there and back";
+  p.buffers = {{"x", 10, true}};
+  for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({"b" + std::to_string(i), 100 + 10 * (i % 3)});
+  for (int i = 0; i < n; ++i)
+    p.tasks.push_back(
+        {.name = "f" + std::to_string(i), .reads = {i}, .writes = {i + 1}, .seconds = 1.0 + i % 2});
+  for (int i = 0; i < n; ++i) {
+    p.tasks.push_back(
+        {.name = "g" + std::to_string(i), .reads = {n + i, n - i}, .writes = {n + i + 1}, .seconds = 2});
+  }
+  p.outputs = {2 * n};
+  return p;
+}
+
+TEST(Frontier, IsMonotoneAndChecked) {
+  const Problem p = there_and_back(8);
+  ASSERT_EQ(verify(p), "");
+  for (const bool offsets : {false, true}) {
+    const auto points = frontier(p, {.points = 4, .solve = {.time_limit = 0.05, .offsets = offsets}});
+    ASSERT_GE(points.size(), 4u);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      EXPECT_EQ(check(p, points[i].plan), "");
+      EXPECT_EQ(points[i].plan.budget, points[i].budget);
+      EXPECT_LE(points[i].seconds_bound, points[i].plan.seconds * (1 + 1e-9));
+      if (i == 0) continue;
+      EXPECT_LT(points[i - 1].budget, points[i].budget);
+      EXPECT_GE(points[i - 1].plan.seconds, points[i].plan.seconds);
+      EXPECT_GE(points[i - 1].seconds_bound, points[i].seconds_bound);
+      EXPECT_GE(points[i - 1].seconds_per_gib, 0);
+    }
+    EXPECT_DOUBLE_EQ(points.back().plan.seconds, floor_seconds(p));
+    EXPECT_GT(points.front().plan.seconds, floor_seconds(p));
+  }
+}
+
+TEST(Frontier, StopsWhenTold) {
+  const Problem p = there_and_back(8);
+  const auto points = frontier(
+      p, {.points = 8, .solve = {.time_limit = 5, .progress = [](const Progress&) { return false; }}});
+  ASSERT_FALSE(points.empty());
+  for (const FrontierPoint& point : points) EXPECT_EQ(check(p, point.plan), "");
+}
+
+}  // namespace
+}  // namespace tidemark::plan
