@@ -83,13 +83,15 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
                                        {.side = Side::mixed, .margin = 0.85, .segments = 20},
                                        {.side = Side::mixed, .segments = 40},
                                        {.side = Side::mixed, .most_cuts = 0}};
-  static constexpr CutRule kLargeRules[] = {
-      {.side = Side::mixed}, {.side = Side::mixed, .segments = 16}, {.side = Side::mixed, .segments = 64}};
+  // The larger the graph, the less its parts cost in what crosses them, and the less is left over to repair drop by drop.
+  const CutRule large_rules[] = {{.side = Side::mixed},
+                                 {.side = Side::mixed, .segments = std::max(16, model_->tasks / 4000)},
+                                 {.side = Side::mixed, .segments = std::max(64, model_->tasks / 1000)}};
   const bool large = model_->tasks > kMiddling;
-  const std::size_t count = large ? std::size(kLargeRules) : thorough ? std::size(kRules) : 2;
+  const std::size_t count = large ? std::size(large_rules) : thorough ? std::size(kRules) : 2;
   for (std::size_t k = 0; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough; ++k) {
     line_.assign(order, kRoom);
-    CutRule rule = large ? kLargeRules[k] : kRules[k];
+    CutRule rule = large ? large_rules[k] : kRules[k];
     if (found() && limit_->fraction() > 0.25) break;
     rule.most_seconds = found() ? 1.4 * best_seconds_ : 4 * floor_;
     if (large && k + 1 < count) rule.give_up = 1.05;
