@@ -190,9 +190,12 @@ bool Improve::ruin_and_recreate(double slack) {
   const std::size_t ruined = line_->mark();
   const std::int64_t level = rng_.below(4);
   const double noise = level == 0 ? 0.0 : level == 3 ? 2.0 * rng_.uniform() : 0.4 * rng_.uniform();
-  // What is put back may be more than is needed and go again below: only then it counts.
+  // What is put back may be more than is needed and go again below: only then it counts, the more often the tighter the budget. Rounds
+  // that count at once are quicker.
+  const double tight = static_cast<double>(n) / std::max(1, line_->model().tasks);
+  const bool overshoot = rng_.uniform() < 0.3 + 2 * tight;
   const double ruined_seconds = before - line_->seconds();
-  const auto outcome = drops_->repair(before + slack + 1.0 * ruined_seconds, noise, rng_, 128);
+  const auto outcome = drops_->repair(before + slack + (overshoot ? ruined_seconds : 0), noise, rng_, 128);
   drops_->lift_bans();
   if (outcome != Drops::Outcome::fits) {
     line_->undo_to(mark);
