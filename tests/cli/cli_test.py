@@ -183,7 +183,7 @@ class Cli(unittest.TestCase):
         self.says(WRONG, "store_all", "plan", self.chain, "--budget", "min", "--planner", "store_all")
 
     def test_frontier(self):
-        points = self.json_of("frontier", "frontier", self.chain, "--points", "5", "--time", "50ms")
+        points = self.json_of("frontier", "frontier", self.chain, "--points", "5", "--effort", "40", "--time", "60s")
         self.assertGreaterEqual(len(points), 2)
         for a, b in zip(points, points[1:]):
             self.assertLess(a["budget"], b["budget"])
@@ -193,7 +193,7 @@ class Cli(unittest.TestCase):
             self.assertLessEqual(p["peak"], p["budget"])
             self.assertLessEqual(p["seconds_bound"], p["seconds"] * (1 + 1e-9))
         self.assertEqual(points[-1]["seconds"], 12)
-        self.says(DONE, "over floor", "frontier", self.chain, "--points", "3", "--time", "50ms", "--no-offsets")
+        self.says(DONE, "over floor", "frontier", self.chain, "--points", "3", "--effort", "40", "--time", "60s", "--no-offsets")
         self.says(WRONG, "points", "frontier", self.chain, "--points", "1")
 
     def test_check_says_no(self):

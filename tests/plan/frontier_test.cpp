@@ -30,7 +30,7 @@ TEST(Frontier, IsMonotoneAndChecked) {
   const Problem p = there_and_back(8);
   ASSERT_EQ(verify(p), "");
   for (const bool offsets : {false, true}) {
-    const auto points = frontier(p, {.points = 4, .solve = {.time_limit = 0.05, .offsets = offsets}});
+    const auto points = frontier(p, {.points = 4, .solve = {.time_limit = 60, .effort = 40, .offsets = offsets}});
     ASSERT_GE(points.size(), 4u);
     for (std::size_t i = 0; i < points.size(); ++i) {
       EXPECT_EQ(check(p, points[i].plan), "");
