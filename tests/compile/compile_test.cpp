@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tidemark/front/grad.h"
@@ -60,6 +61,64 @@ TEST(Compile, HeldOutputsSurviveTheNextRun) {
   const Tensor b = f(full({100}, 5));
   EXPECT_EQ(bits(a)[99], 2);
   EXPECT_EQ(bits(b)[99], 10);
+}
+
+TEST(Compile, OtherNumbersAndStructuresTraceAnew) {
+  auto f = compile([](const Tensor& x, double k) { return x * k; });
+  EXPECT_EQ(bits(f(ones({2}), 2.0))[0], 2);
+  EXPECT_EQ(bits(f(ones({2}), 5.0))[0], 5);
+  struct Maybe {
+    std::optional<Tensor> a, b;
+  };
+  auto g = compile([](const Maybe& m) { return m.a ? *m.a * 2.0 : *m.b * 3.0; });
+  EXPECT_EQ(bits(g(Maybe{ones({1}), {}}))[0], 2);
+  EXPECT_EQ(bits(g(Maybe{{}, ones({1})}))[0], 3);
+  auto copy = f;
+  EXPECT_EQ(bits(copy(ones({2}), 7.0))[0], 7);
+  EXPECT_EQ(bits(f(ones({2}), 7.0))[0], 7);
+}
+
+TEST(Compile, OldVersionsThatAreReturnedStayOld) {
+  auto next = compile([](const Tensor& a) { return std::make_pair(a + 1.0, a); }, {.state = 1});
+  const auto [b, old] = next(full({3}, 1.0));
+  EXPECT_EQ(bits(b)[0], 2);
+  EXPECT_EQ(bits(old)[0], 1);
+  // A leapfrog step: the new current value becomes the previous one.
+  struct Pair {
+    Tensor previous, current;
+  };
+  auto step = compile([](const Pair& s) { return std::make_pair(Pair{s.current, 2.0 * s.current - s.previous}, sum(s.current)); }, {.state = 1});
+  Pair s{full({2}, 1.0), full({2}, 3.0)};
+  Tensor total;
+  for (int i = 0; i < 3; ++i) std::tie(s, total) = step(std::move(s));
+  EXPECT_EQ(bits(s.previous)[0], 7);
+  EXPECT_EQ(bits(s.current)[0], 9);
+  auto swap = compile([](const Pair& p) { return std::make_pair(Pair{p.current, p.previous}, p.current); }, {.state = 1});
+  std::tie(s, total) = swap(std::move(s));
+  EXPECT_EQ(bits(s.previous)[0], 9);
+  EXPECT_EQ(bits(s.current)[0], 7);
+  EXPECT_EQ(bits(total)[0], 9);
+}
+
+TEST(Compile, ResultsInOneBufferAreNotUpdatedTogether) {
+  auto init = compile([](const Tensor& w) { return std::make_pair(w * 0.0, w * 0.0); });
+  struct Two {
+    Tensor m, v;
+  };
+  auto [m, v] = init(ones({4}));
+  auto step = compile([](const Two& s) { return std::make_pair(Two{s.m + 1.0, s.v + 2.0}, sum(s.m)); }, {.state = 1});
+  Two s{std::move(m), std::move(v)};
+  Tensor total;
+  std::tie(s, total) = step(std::move(s));
+  EXPECT_EQ(bits(s.m)[0], 1);
+  EXPECT_EQ(bits(s.v)[0], 2);
+}
+
+TEST(Compile, SenselessBudgetsAreRefused) {
+  for (const Budget& budget : {Budget(-1.0), Budget(std::nan("")), Budget(5e9), Budget(-5)}) {
+    auto f = compile([](const Tensor& x) { return x * 2.0; }, {.memory = budget});
+    EXPECT_THROW(f(ones({2})), Error);
+  }
 }
 
 TEST(Compile, AnotherShapeIsAnotherPlan) {

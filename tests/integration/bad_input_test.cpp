@@ -71,6 +71,8 @@ TEST(BadInput, EmptyArraysWork) {
   auto f = compile(value_and_grad([](const Tensor& w, const Tensor& x) { return sum(matmul(x, w)); }));
   EXPECT_EQ(f(ones({4, 2}), none).grad.shape(), Shape({4, 2}));
   EXPECT_TRUE(std::isnan(mean(none).item<float>()));
+  EXPECT_EQ(sum(zeros({3, 0}), {0}).shape(), Shape({0}));
+  EXPECT_EQ(mean(zeros({2, 3, 0}), {1}).shape(), Shape({2, 0}));
 }
 
 // Deep graphs: no recursion anywhere, time near-linear (the test would not end otherwise).

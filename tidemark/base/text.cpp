@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/base/text.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -65,11 +67,19 @@ std::string read_file(const std::string& path) {
   return contents;
 }
 
-void write_file(const std::string& path, std::string_view contents) {
-  const std::string partial = path + ".partial";
+void write_file(const std::string& given, std::string_view contents) {
+  // A link is followed; a device or pipe is written to, never replaced.
+  std::string path = given;
+  if (char* resolved = ::realpath(given.c_str(), nullptr)) {
+    path = resolved;
+    std::free(resolved);
+  }
+  struct stat about {};
+  const bool special = ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+  const std::string partial = special ? path : path + ".partial";
   const auto refuse = [&] {
     const int reason = errno;
-    ::unlink(partial.c_str());
+    if (!special) ::unlink(partial.c_str());
     fail(Error::Kind::io, "[write] cannot write {}: {}", path, std::strerror(reason));
   };
   File file(std::fopen(partial.c_str(), "wb"));
@@ -77,7 +87,7 @@ void write_file(const std::string& path, std::string_view contents) {
   if (std::fwrite(contents.data(), 1, contents.size(), file.get()) != contents.size()) refuse();
   if (std::fflush(file.get()) != 0) refuse();
   file.reset();
-  if (std::rename(partial.c_str(), path.c_str()) != 0) refuse();
+  if (!special && std::rename(partial.c_str(), path.c_str()) != 0) refuse();
 }
 
 }  // namespace tidemark

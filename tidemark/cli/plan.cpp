@@ -68,6 +68,11 @@ class PlanVerb : public Command {
       if (!output_.empty()) table.row("written", output_);
       table.print();
     }
+    if (was_interrupted()) {
+      fmt::print(stderr, "tidemark: interrupted; {}\n",
+                 answered ? "this is the best plan so far" : "no plan so far");
+      return Exit::interrupted;
+    }
     if (plan.status == plan::Plan::Status::infeasible) {
       fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget),
                  why_infeasible(plan));
@@ -76,11 +81,6 @@ class PlanVerb : public Command {
     if (!answered)
       fmt::print(stderr, "tidemark: [plan] no plan: {}\n",
                  plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
-    if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; {}\n",
-                 answered ? "this is the best plan so far" : "no plan so far");
-      return Exit::interrupted;
-    }
     return answered ? Exit::done : Exit::no;
   }
 

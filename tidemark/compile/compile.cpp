@@ -11,13 +11,13 @@ plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
 CompileCache::CompileCache(CompileOptions options)
     : options_(std::move(options)), device_(options_.device ? options_.device : cpu()) {}
 
-CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names,
+CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
                                       int state_tensors, const Trace& f) {
   std::vector<Type> types;
   types.reserve(inputs.size());
   for (const Tensor& t : inputs) types.push_back(t.type());
   for (const auto& entry : entries_) {
-    if (entry->types == types) return *entry;
+    if (entry->types == types && entry->key == key) return *entry;
   }
   const auto builder = Builder::make();
   Tensors traced;
@@ -41,6 +41,7 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
     graph.updates.emplace_back(i, i);
   }
   entry->types = std::move(types);
+  entry->key = key;
   entry->compiled = std::make_unique<Compiled>(std::move(graph), options_, device_);
   entries_.push_back(std::move(entry));
   return *entries_.back();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <tuple>
+#include <typeinfo>
 #include <utility>
 
 #include "tidemark/compile/compiled.h"
@@ -19,18 +20,22 @@ namespace tidemark {
 
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
-// One Compiled for each set of argument types, all in one arena where it is large enough.
+// One Compiled for each signature: the types of the tensors, where they stand in the arguments, and every other value
+// among the arguments. Each has an arena of its own. Not for use by two threads at a time.
 class TIDEMARK_API CompileCache {
  public:
   explicit CompileCache(CompileOptions options);
   using Trace = std::function<Tensors(Tensors)>;
   struct Entry {
     std::vector<Type> types;
+    std::string key;                 // structure and values of the arguments, apart from the tensors
+    std::any result;                 // of the trace: the structure that outputs are put into
     Tensors captures;  // what the function closed over: further inputs
     std::unique_ptr<Compiled> compiled;
   };
   // `state_tensors`: how many of the leading tensors are state.
-  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, int state_tensors, const Trace& f);
+  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, int state_tensors,
+            const Trace& f);
   const CompileOptions& options() const { return options_; }
 
  private:
@@ -93,16 +98,20 @@ class Function {
     int state_tensors = 0;
     for (int i = 0; i < cache_->options().state && i < static_cast<int>(counts.size()); ++i)
       state_tensors += counts[static_cast<std::size_t>(i)];
-    CompileCache::Entry& entry = cache_->at(inputs, names, state_tensors, [&](Tensors traced) {
+    std::string key = typeid(std::tuple<std::decay_t<Args>...>).name();
+    (describe_rest(args, key), ...);
+    std::any made;
+    CompileCache::Entry& entry = cache_->at(inputs, names, key, state_tensors, [&](Tensors traced) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, traced, next), ...); }, copies);
       Result result = std::apply([&](auto&... arg) { return f_(arg...); }, copies);
       Tensors flat = flatten(result);
-      results_.emplace_back(std::move(result));
+      made = std::move(result);
       return flat;
     });
-    return {&entry, result_like<Result>(entry)};
+    if (made.has_value()) entry.result = std::move(made);
+    return {&entry, std::any_cast<const Result&>(entry.result)};
   }
 
   template <typename Arg>
@@ -110,20 +119,8 @@ class Function {
     for_each_tensor(arg, [&](const std::string&, Tensor& t) { t = tensors[next++]; });
   }
 
-  template <typename Result>
-  Result result_like(const CompileCache::Entry& entry) {
-    for (const auto& [known, result] : shapes_) {
-      if (known == &entry) return std::any_cast<const Result&>(result);
-    }
-    shapes_.emplace_back(&entry, std::any(std::move(results_.back())));
-    results_.pop_back();
-    return std::any_cast<const Result&>(shapes_.back().second);
-  }
-
   F f_;
   std::shared_ptr<CompileCache> cache_;
-  std::vector<std::any> results_;
-  std::vector<std::pair<const CompileCache::Entry*, std::any>> shapes_;
   Timeline* timeline_ = nullptr;
 };
 

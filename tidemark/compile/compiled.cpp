@@ -22,6 +22,12 @@ namespace {
 
 plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options) {
   plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
+    fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
+  }
+  if (options.memory.kind == Budget::Kind::fraction && !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
+    fail(Error::Kind::usage, "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB", options.memory.fraction);
+  }
   switch (options.memory.kind) {
     case Budget::Kind::unlimited:
       break;
@@ -118,7 +124,12 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     if (place.resident >= 0) {
       outputs.push_back(from_storage(type, storages[static_cast<std::size_t>(place.resident)]));
     } else {
-      auto storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
+      // Two results in one buffer hold one storage, so that neither is overwritten under the other.
+      std::shared_ptr<Storage> storage;
+      for (std::size_t p = 0; p < o && !storage; ++p) {
+        if (program_->outputs[p].resident < 0 && program_->outputs[p].offset == place.offset) storage = outputs[p].storage();
+      }
+      if (!storage) storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
       lent_[o] = storage;
       outputs.push_back(from_storage(type, std::move(storage)));
     }

@@ -1,15 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <queue>
+#include <unordered_map>
 
 #include "tidemark/compile/optimise.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
 #include "tidemark/ops/assign.h"
+#include "tidemark/ops/table.h"
 
 namespace tidemark {
 
+namespace {
+
+// An old version that is itself a result, or the next version of another state (a swap, a leapfrog step), is copied before
+// anything is updated.
+void copy_returned_versions(Graph& graph) {
+  std::vector<char> updated(graph.values.size(), 0);
+  std::vector<std::int32_t> update_of(graph.outputs.size(), -1);
+  for (const auto& [in, out] : graph.updates) {
+    updated[static_cast<std::size_t>(graph.inputs[static_cast<std::size_t>(in)])] = 1;
+    update_of[static_cast<std::size_t>(out)] = in;
+  }
+  std::unordered_map<ValueId, ValueId> copies;
+  std::vector<Node> first;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    const ValueId v = graph.outputs[o];
+    if (v >= static_cast<ValueId>(updated.size()) || !updated[static_cast<std::size_t>(v)]) continue;
+    if (update_of[o] >= 0 && graph.inputs[static_cast<std::size_t>(update_of[o])] == v) continue;  // unchanged
+    auto [copy, fresh] = copies.try_emplace(v, static_cast<ValueId>(graph.values.size()));
+    if (fresh) {
+      graph.values.push_back(Value{.type = graph.type(v), .name = graph.value(v).name});
+      first.push_back(Node{.op = find_op("contiguous"), .in = {v}, .out = {copy->second}});
+    }
+    graph.outputs[o] = copy->second;
+  }
+  graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
+}
+
+}  // namespace
+
 Graph place_updates(Graph graph) {
+  copy_returned_versions(graph);
   const std::vector<std::int32_t> maker = makers(graph);
   std::vector<std::int32_t> last_reader(graph.values.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -134,7 +166,10 @@ Graph early_updates(Graph g) {
   }
   place_ready();
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (!placed[n] && !early[n]) place(static_cast<std::int32_t>(n));
+    if (!placed[n] && !early[n]) {
+      TIDEMARK_CHECK(waits[n] == 0, "node {} would run before what it waits for", n);
+      place(static_cast<std::int32_t>(n));
+    }
     place_ready();
   }
   TIDEMARK_CHECK(order.size() == g.nodes.size(), "{} of {} nodes placed", order.size(), g.nodes.size());

@@ -86,7 +86,11 @@ auto vjp(F f, const X& x) {
   const Tensors outputs = flatten(y);
   auto value = detail::leave(*level, y);
   auto pull_back = [level, wrt, outputs, x](const auto& cotangent) {
-    return unflatten(x, level->pull_back(outputs, flatten(cotangent), wrt));
+    const Tensors seeds = flatten(cotangent);
+    if (seeds.size() != outputs.size()) {
+      fail(Error::Kind::usage, "[vjp] {} cotangents vs {} outputs; give zeros where there is none", seeds.size(), outputs.size());
+    }
+    return unflatten(x, level->pull_back(outputs, seeds, wrt));
   };
   return std::make_pair(std::move(value), std::move(pull_back));
 }
@@ -99,7 +103,11 @@ auto jvp(F f, const X& x, const X& dx) {
   X above = detail::enter(*level, x, wrt);
   auto y = f(above);
   auto value = detail::leave(*level, y);
-  auto tangent = unflatten(value, level->push_forward(flatten(y), wrt, flatten(dx)));
+  const Tensors tangents = flatten(dx);
+  if (tangents.size() != wrt.size()) {
+    fail(Error::Kind::usage, "[jvp] {} tangents vs {} inputs; give zeros where there is none", tangents.size(), wrt.size());
+  }
+  auto tangent = unflatten(value, level->push_forward(flatten(y), wrt, tangents));
   return std::make_pair(std::move(value), std::move(tangent));
 }
 

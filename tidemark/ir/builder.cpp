@@ -31,7 +31,7 @@ Tensor Builder::lift(const Tensor& t) {
   } else {
     for (std::size_t i = 0; i < captures_.size(); ++i) {
       const Tensor& c = captures_[i];
-      if (!c.concrete() && c.recorder() == t.recorder() && c.id() == t.id()) {
+      if (!c.concrete() && c.recorder() == t.recorder() && c.id() == t.id() && (t.id() >= 0 || c.same_as(t))) {
         return tensor(graph_.inputs[graph_.inputs.size() - captures_.size() + i]);
       }
     }
@@ -73,6 +73,7 @@ Tensors Builder::record(const Op& op, std::span<const Tensor> in, Attrs attrs, s
 }
 
 void Builder::set_name(const Tensor& tensor, const std::string& name) {
+  if (finished_) fail(Error::Kind::usage, "[name] a tensor of a finished trace is used; return it from the traced function");
   graph_.value(tensor.id()).name = name;
 }
 

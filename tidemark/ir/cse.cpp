@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <unordered_map>
 
 #include "tidemark/ir/op.h"
@@ -11,7 +12,7 @@ std::size_t mix(std::size_t seed, std::size_t value) { return seed ^ (value + 0x
 
 struct HashAttr {
   std::size_t operator()(std::int64_t x) const { return std::hash<std::int64_t>()(x); }
-  std::size_t operator()(double x) const { return std::hash<double>()(x); }
+  std::size_t operator()(double x) const { return std::hash<std::uint64_t>()(std::bit_cast<std::uint64_t>(x)); }
   std::size_t operator()(const std::string& x) const { return std::hash<std::string>()(x); }
   std::size_t operator()(const std::vector<std::int64_t>& x) const {
     std::size_t h = x.size();
@@ -27,6 +28,16 @@ std::size_t hash_of(const Node& node) {
   for (const ValueId v : node.in) h = mix(h, static_cast<std::size_t>(v));
   for (const auto& [name, value] : node.attrs) h = mix(mix(h, std::hash<std::string>()(name)), std::visit(HashAttr{}, value));
   return h;
+}
+
+// By bits: 0.0 and -0.0 are equal numbers and different constants.
+bool same_attrs(const Attrs& a, const Attrs& b) {
+  if (!(a == b)) return false;
+  for (auto x = a.begin(), y = b.begin(); x != a.end(); ++x, ++y) {
+    const double *p = std::get_if<double>(&x->second), *q = std::get_if<double>(&y->second);
+    if (p != nullptr && std::bit_cast<std::uint64_t>(*p) != std::bit_cast<std::uint64_t>(*q)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -47,7 +58,7 @@ Graph cse(const Graph& graph) {
       const auto [first, last] = seen.equal_range(h);
       for (auto it = first; it != last && !merged; ++it) {
         const Node& other = result.nodes[it->second];
-        if (other.op != node.op || other.in != node.in || !(other.attrs == node.attrs)) continue;
+        if (other.op != node.op || other.in != node.in || !same_attrs(other.attrs, node.attrs)) continue;
         for (std::size_t i = 0; i < node.out.size(); ++i) renamed[static_cast<std::size_t>(node.out[i])] = other.out[i];
         merged = true;
       }

@@ -33,7 +33,7 @@ Graph fold(const Graph& graph, const EvaluateElement& evaluate) {
     const Type& type = graph.type(node.out[0]);
     const std::optional<double> value = evaluate(node, dtypes, type.dtype, values);
     // Integers beyond 2^53 do not survive as a double.
-    if (!value || (!is_float(type.dtype) && std::abs(*value) > 0x1p53)) continue;
+    if (!value || (!is_float(type.dtype) && std::abs(*value) >= 0x1p53)) continue;
     constant[static_cast<std::size_t>(node.out[0])] = value;
     node.op = full;
     node.in.clear();

@@ -60,12 +60,19 @@ class TIDEMARK_API Tensor {
 
   const std::shared_ptr<Recorder>& recorder() const { return impl().recorder; }
   ValueId id() const { return impl().id; }
+  // Copies of one handle.
+  bool same_as(const Tensor& other) const { return impl_ == other.impl_; }
 
   // x[2], x[Slice{0, 3}], x(all, 2, Slice{1, {}, 2}); assigning to one makes x a new version (ops/index.h).
-  Indexed operator[](const Index& index);
-  Tensor operator[](const Index& index) const;
+  Indexed operator[](const Index& index) &;
+  Tensor operator[](const Index& index) const&;
+  Tensor operator[](const Index& index) &&;  // a temporary has no later version: the part alone
   template <typename... Indices>
-  Indexed operator()(const Indices&... indices);
+  Indexed operator()(const Indices&... indices) &;
+  template <typename... Indices>
+  Tensor operator()(const Indices&... indices) const&;
+  template <typename... Indices>
+  Tensor operator()(const Indices&... indices) &&;
 
  private:
   struct Impl {

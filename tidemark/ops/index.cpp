@@ -82,6 +82,9 @@ Tensor read_part(const Tensor& x, const std::vector<Index>& indices, Where where
 
 Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Operand& part) {
   check_count(x, indices);
+  if (part.tensor.defined() && part.tensor.dtype() != x.dtype()) {
+    fail(Error::Kind::usage, "[x[i] = v] dtypes differ: {} vs {}; cast one", to_string(x.type()), to_string(part.tensor.type()));
+  }
   std::vector<Part> parts;
   std::vector<std::int64_t> kept, full;
   for (int a = 0; a < x.rank(); ++a) {
@@ -107,7 +110,8 @@ Indexed& Indexed::operator+=(const Operand& part) {
   return *this;
 }
 
-Indexed Tensor::operator[](const Index& index) { return Indexed(*this, {index}); }
-Tensor Tensor::operator[](const Index& index) const { return read_part(*this, {index}); }
+Indexed Tensor::operator[](const Index& index) & { return Indexed(*this, {index}); }
+Tensor Tensor::operator[](const Index& index) const& { return read_part(*this, {index}); }
+Tensor Tensor::operator[](const Index& index) && { return read_part(*this, {index}); }
 
 }  // namespace tidemark

@@ -43,8 +43,16 @@ TIDEMARK_API Tensor read_part(const Tensor& x, const std::vector<Index>& indices
 TIDEMARK_API Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Operand& part);
 
 template <typename... Indices>
-Indexed Tensor::operator()(const Indices&... indices) {
+Indexed Tensor::operator()(const Indices&... indices) & {
   return Indexed(*this, {Index(indices)...});
+}
+template <typename... Indices>
+Tensor Tensor::operator()(const Indices&... indices) const& {
+  return read_part(*this, {Index(indices)...});
+}
+template <typename... Indices>
+Tensor Tensor::operator()(const Indices&... indices) && {
+  return read_part(*this, {Index(indices)...});
 }
 
 }  // namespace tidemark

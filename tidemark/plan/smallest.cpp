@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/smallest.h"
 
+#include <algorithm>
+
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/peak.h"
 
 namespace tidemark::plan {
 namespace {
-constexpr int kSteps = 12;
+constexpr int kSteps = 40;
 }
 
 SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
@@ -23,10 +25,13 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
   step.effort = 0;
   result.plan = solve(problem, step);
   result.budget = result.plan.peak;
-  Bytes low = result.bound;  // nothing is known to fit below
+  const Bytes low = result.bound;  // nothing fits below
+  // How far to go from what fits towards the bound. A budget at which nothing was found in its share of the time is not
+  // known to be impossible, so the next try is nearer to what fits.
+  double stride = 0.5;
   for (int k = 0; k < kSteps && low < result.budget && !limit.time_is_up(); ++k) {
     // The bound itself first: often it is reached.
-    step.budget = k == 0 ? low : low + (result.budget - low) / 2;
+    step.budget = k == 0 ? low : result.budget - std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(result.budget - low) * stride));
     step.warm_start = &result.plan;
     step.effort = options.effort;
     step.time_limit = limit.left() / (k == 0 ? 3 : 4);
@@ -39,8 +44,9 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
       result.budget = plan.peak;
       result.plan = std::move(plan);
     } else {
-      low = step.budget;
-      if (plan.smallest_peak && *plan.smallest_peak > low && *plan.smallest_peak < result.budget &&
+      if (k > 0) stride /= 2;
+      if (stride < 1e-3) break;
+      if (plan.smallest_peak && *plan.smallest_peak > step.budget && *plan.smallest_peak < result.budget &&
           !options.offsets) {
         // Seen on the way, for sure within reach.
         step.budget = *plan.smallest_peak;

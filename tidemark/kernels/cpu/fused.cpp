@@ -219,6 +219,7 @@ void fold_columns(const Stage& stage, int threads, const Source& source, const S
 template <typename Source>
 void fold_stage(const Stage& stage, int threads, const Source& source, const Sink& sink,
                 std::byte* workspace) {
+  if (stage.count() == 0) return;  // a kept axis is empty: there is nothing to write
   const std::size_t folds = source.folds.size();
   const FoldExtents e = stage.extents;
   std::array<const FoldFunctions*, kMaxFolds> functions;
