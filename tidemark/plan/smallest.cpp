@@ -28,13 +28,13 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
   const Bytes low = result.bound;  // nothing fits below
   // How far to go from what fits towards the bound. A budget at which nothing was found in its share of the time is not
   // known to be impossible, so the next try is nearer to what fits.
-  double stride = 0.5;
+  double stride = 0.6;
   for (int k = 0; k < kSteps && low < result.budget && !limit.time_is_up(); ++k) {
-    // The bound itself first: often it is reached.
-    step.budget = k == 0 ? low : result.budget - std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(result.budget - low) * stride));
-    step.warm_start = &result.plan;
+    step.budget = result.budget - std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(result.budget - low) * stride));
+    // Not from the plan that fits: the search finds its own way down sooner than from a roomy one.
+    step.warm_start = nullptr;
     step.effort = options.effort;
-    step.time_limit = limit.left() / (k == 0 ? 3 : 4);
+    step.time_limit = limit.left() / 2;
     // The least time for the bytes is not asked for: the first plan that fits will do.
     step.progress = [&](const Progress& now) {
       return now.best_seconds > 1e300 && (!options.progress || options.progress(now));
@@ -44,7 +44,7 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
       result.budget = plan.peak;
       result.plan = std::move(plan);
     } else {
-      if (k > 0) stride /= 2;
+      stride /= 2;
       if (stride < 1e-3) break;
       if (plan.smallest_peak && *plan.smallest_peak > step.budget && *plan.smallest_peak < result.budget &&
           !options.offsets) {
