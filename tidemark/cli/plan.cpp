@@ -74,8 +74,13 @@ class PlanVerb : public Command {
       return Exit::interrupted;
     }
     if (plan.status == plan::Plan::Status::infeasible) {
-      fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget),
-                 why_infeasible(plan));
+      const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
+      if (proven) {
+        fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget), why_infeasible(plan));
+      } else {
+        fmt::print(stderr, "tidemark: [plan] no plan was found for {}, though none is proven impossible: {}; more --time may find one\n",
+                   format_bytes(plan.budget), why_infeasible(plan));
+      }
       return Exit::no;
     }
     if (!answered)

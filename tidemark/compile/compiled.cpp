@@ -57,7 +57,11 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
     std::string message =
         fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
-    if (plan.smallest_peak) message += fmt::format("; needs at least {}", format_bytes(*plan.smallest_peak));
+    if (plan.peak_bound && *plan.peak_bound > solve_options.budget) {
+      message += fmt::format("; needs at least {}", format_bytes(*plan.peak_bound));
+    } else if (plan.smallest_peak) {
+      message += fmt::format("; the least found in the time given is {}", format_bytes(*plan.smallest_peak));
+    }
     if (!plan.reason.empty()) message += ": " + plan.reason;
     throw Error(Error::Kind::infeasible, message);
   }

@@ -392,10 +392,10 @@ Tensor operator*(const Operand& a, const Operand& b) { return apply2(mul_op, a, 
 Tensor operator/(const Operand& a, const Operand& b) { return apply2(div_op, a, b); }
 Tensor minimum(const Operand& a, const Operand& b) { return apply2(minimum_op, a, b); }
 Tensor maximum(const Operand& a, const Operand& b) { return apply2(maximum_op, a, b); }
-Tensor& operator+=(Tensor& a, const Operand& b) { return a = a + b; }
-Tensor& operator-=(Tensor& a, const Operand& b) { return a = a - b; }
-Tensor& operator*=(Tensor& a, const Operand& b) { return a = a * b; }
-Tensor& operator/=(Tensor& a, const Operand& b) { return a = a / b; }
+Tensor& operator+=(Tensor& a, const Operand& b) { return a = Operand(a, b.where) + b; }
+Tensor& operator-=(Tensor& a, const Operand& b) { return a = Operand(a, b.where) - b; }
+Tensor& operator*=(Tensor& a, const Operand& b) { return a = Operand(a, b.where) * b; }
+Tensor& operator/=(Tensor& a, const Operand& b) { return a = Operand(a, b.where) / b; }
 
 Tensor pow(const Operand& a, const Operand& b) {
   if (a.tensor.defined() && !b.tensor.defined()) {  // exact, and much cheaper

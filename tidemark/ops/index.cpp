@@ -106,7 +106,7 @@ Indexed& Indexed::operator=(const Operand& part) {
   return *this;
 }
 Indexed& Indexed::operator+=(const Operand& part) {
-  whole_ = write_part(whole_, indices_, Operand(read_part(whole_, indices_, part.where) + part, part.where));
+  whole_ = write_part(whole_, indices_, Operand(Operand(read_part(whole_, indices_, part.where), part.where) + part, part.where));
   return *this;
 }
 

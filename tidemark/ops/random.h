@@ -1,5 +1,6 @@
 // Random arrays from a counter-based generator (Philox): the key is a value, so running the op again gives
-// the same bits. Each op of a trace draws from a stream of its own.
+// the same bits. Each op draws from a stream of its own: draws are counted on the key tensor, so a key made anew with the
+// same numbers repeats them, while two draws from one key differ.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -163,6 +163,10 @@ class Solver {
 
 }  // namespace
 
-Plan solve(const Problem& problem, const Options& options) { return Solver(problem, options).run(); }
+Plan solve(const Problem& problem, const Options& options) {
+  // Nothing to do: what is always there is all there is.
+  if (problem.tasks.empty()) return finish(problem, {}, options);
+  return Solver(problem, options).run();
+}
 
 }  // namespace tidemark::plan

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/random.h"
 
+#include <limits>
+#include <cmath>
+#include <algorithm>
+
 #include "tidemark/base/parallel.h"
 #include "tidemark/base/random.h"
 #include "tidemark/kernels/cpu/rows.h"
@@ -105,15 +109,34 @@ std::unique_ptr<Kernel> for_floats(const KernelSpec& spec, F f) {
   }
 }
 
+// The largest number of the storage type below `high`: rounding must not reach it.
+template <typename S, typename C>
+C largest_below(C high) {
+  if constexpr (std::is_same_v<S, C>) {
+    return std::nextafter(high, -std::numeric_limits<C>::infinity());
+  } else {
+    S s(high);
+    while (static_cast<float>(s) >= high) {
+      if ((s.bits & 0x7fffu) == 0) {
+        s.bits = 0x8001u;
+      } else {
+        s.bits = static_cast<std::uint16_t>((s.bits & 0x8000u) != 0 ? s.bits + 1 : s.bits - 1);
+      }
+    }
+    return static_cast<float>(s);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> random_uniform(const KernelSpec& spec) {
   return for_floats(spec, []<typename S>(const KernelSpec& s, const Operands& o) {
     using C = Compute<S>;
     const auto low = static_cast<C>(s.attrs.number("low"));
-    const C width = static_cast<C>(s.attrs.number("high")) - low;
+    const auto high = static_cast<C>(s.attrs.number("high"));
+    const C width = high - low, most = std::max(low, largest_below<S>(high));
     fill<S>(s, o, o.in[0], [&](const std::uint32_t* words, C* y) {
-      for (std::int64_t j = 0; j < kPerGroup<C>; ++j) y[j] = low + width * uniform<C>(words, j);
+      for (std::int64_t j = 0; j < kPerGroup<C>; ++j) y[j] = std::min(low + width * uniform<C>(words, j), most);
     });
   });
 }
