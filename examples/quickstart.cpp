@@ -23,7 +23,7 @@ int main() {
   const auto a = keep_all(net, x), b = in_half(net, x);
   const Compiled &all = keep_all.plan_for(net, x), &half = in_half.plan_for(net, x);
   std::printf("keeping everything: %s\n", format_bytes(all.peak_measured()).c_str());
-  std::printf("planned for half:   %s, predicted %s, %.1f %% more time\n", format_bytes(half.peak_measured()).c_str(),
+  std::printf("planned for half:   %s, predicted %s; %.1f %% more time by the plan's cost model\n", format_bytes(half.peak_measured()).c_str(),
               format_bytes(half.peak_predicted()).c_str(), 100 * (half.plan().seconds / all.plan().seconds - 1));
   std::printf("the same bits:      %s\n", a.value.data<float>()[0] == b.value.data<float>()[0] ? "yes" : "no");
 }
