@@ -14,6 +14,8 @@ constexpr Verb kVerbs[] = {
     {"schedule", "Count what a checkpoint schedule for a loop costs", schedule_verb},
     {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
     {"models", "List the model zoo with its parameter counts", models_verb},
+    {"verify", "Train inside a budget and with everything kept: the same bits?", verify_verb},
+    {"bench", "Measure a training step at several budgets", bench_verb},
     {"pose", "Write the training step of a model as a problem file", pose_verb},
 };
 
