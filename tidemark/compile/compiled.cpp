@@ -29,8 +29,11 @@ Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<D
     : device_(std::move(device)) {
   graph = optimise(std::move(graph), options.passes);
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .profile = profile_for(options, *device_).get(), .name = options.name});
-  plan_ = make_plan(posed_.problem, options);
-  program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
+  for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
+  verify_ = options.verify;
+  Planned planned = plan_posed(posed_, options, tiers_);
+  plan_ = std::move(planned.plan);
+  program_ = std::make_shared<const Program>(std::move(planned.program));
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
@@ -63,12 +66,14 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       }
     }
     residents_[i] = storages[i]->data();
-    resident += round_up(t.type().bytes(), problem().align);
+    const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
+    if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);
   }
   // Planning allocates nothing: the arena comes with the first run.
   if (!executor_) {
     const Bytes before = device_->allocated();
-    executor_ = std::make_unique<Executor>(program_, device_);
+    executor_ = std::make_unique<Executor>(program_, device_, nullptr, tiers_);
+    if (verify_) executor_->verify_repeats();
     arena_measured_ = device_->allocated() - before;
   }
   executor_->run(residents_, timeline);
@@ -115,6 +120,12 @@ std::string Compiled::explain(std::string_view pattern) const {
   for (const Explanation& e : found) out += e.text + "\n";
   if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
   return out + to_string(*marginal_) + "\n";
+}
+
+std::vector<Bytes> Compiled::tiers_measured() const {
+  std::vector<Bytes> bytes;
+  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
+  return bytes;
 }
 
 std::vector<plan::FrontierPoint> Compiled::frontier(int points, double time_limit) const {

@@ -35,6 +35,15 @@ class TIDEMARK_API Budget {
   double fraction = 1;  // of the store-all peak above the resident bytes, as docs/format.md defines per cent
 };
 
+// What must happen to the values whose names match a pattern (`*`, `?`): `keep`: made once, never made again; `recompute`: not
+// kept between the uses that lie farthest apart, but made again for the later ones.
+struct Pin {
+  enum class What : std::uint8_t { keep, recompute };
+  std::string pattern;
+  What what = What::keep;
+};
+inline constexpr Pin::What keep = Pin::What::keep, recompute = Pin::What::recompute;
+
 struct CompileOptions {
   Budget memory;
   std::shared_ptr<Device> device;  // null: cpu() on all threads
@@ -47,6 +56,14 @@ struct CompileOptions {
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
   // What tasks take; null: what the library ships for a CPU of so many threads. device_profile("mine.json") loads one.
   std::shared_ptr<const DeviceProfile> profile = nullptr;
+  std::vector<TierSpec> tiers;  // where buffers may be copied: {host(8_GiB), disk("/tmp", 64_GiB)}, each with its own account
+  // Updates of state wait for the last copy or codec that can fail, so that an error leaves the state as before the step. False:
+  // they need not, which saves holding gradients, and an error in the middle of a step may leave state half updated.
+  bool atomic = true;
+  bool makers = true;               // other ways to make values again that change no bit
+  std::vector<std::string> allow;   // lossy ones, by name: "bf16", "f16", "int8", …
+  std::vector<Pin> pins;
+  bool verify = false;              // compare every value made again with the first, in every step
 };
 
 // The profile that the options ask for. Throws Error(usage) where it is of another number of threads.
@@ -74,6 +91,8 @@ class TIDEMARK_API Compiled {
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
   // the first run.
   Bytes peak_measured() const { return measured_; }
+  // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
+  std::vector<Bytes> tiers_measured() const;
   // What the peak consists of; the rows add up to it, and the last, "unexplained", is 0.
   std::vector<MemoryRow> memory() const { return memory_rows(posed_, plan_); }
   // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
@@ -92,6 +111,8 @@ class TIDEMARK_API Compiled {
   std::unique_ptr<Executor> executor_;
   std::vector<void*> residents_;
   std::vector<std::weak_ptr<Storage>> lent_;
+  std::vector<TierSpec> tiers_;
+  bool verify_ = false;
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   Bytes arena_measured_ = 0, measured_ = 0;
 };

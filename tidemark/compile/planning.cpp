@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/planning.h"
 
+#include "tidemark/compile/pins.h"
+#include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
+namespace {
 
 plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options) {
   plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
   if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
     fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
   }
-  if (options.memory.kind == Budget::Kind::fraction && !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
-    fail(Error::Kind::usage, "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB", options.memory.fraction);
+  if (options.memory.kind == Budget::Kind::fraction &&
+      !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
+    fail(Error::Kind::usage,
+         "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB",
+         options.memory.fraction);
   }
   switch (options.memory.kind) {
     case Budget::Kind::unlimited:
@@ -56,6 +62,48 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
   return plan;
+}
+
+// A plan and its program; tiers count bytes, and a tier's copies may need more for the holes between them.
+Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
+  constexpr int kTries = 6;
+  plan::Problem tighter = posed.problem;
+  for (int attempt = 0;; ++attempt) {
+    Planned planned;
+    planned.plan = make_plan(tighter, options);
+    planned.plan.problem_hash = plan::hash(posed.problem);
+    planned.program = lower(posed.problem, planned.plan, posed.binding);
+    Bytes over = 0;
+    for (std::size_t k = 0; k < planned.program.tiers.size(); ++k) {
+      const ProgramTier& tier = planned.program.tiers[k];
+      const Bytes beyond = tier.held + tier.bytes - posed.problem.tiers[k].bytes;
+      if (beyond > 0) tighter.tiers[k].bytes -= beyond;
+      over = std::max(over, beyond);
+    }
+    if (over <= 0) return planned;
+    if (attempt == kTries) {
+      fail(Error::Kind::infeasible,
+           "[compile] the copies of {} do not fit their tiers by {}; give a tier more room",
+           posed.problem.name, format_bytes(over));
+    }
+  }
+}
+
+}  // namespace
+
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers) {
+  add_tiers(posed, tiers);
+  apply_pins(posed, options.pins);
+  Planned planned = plan_and_lower(posed, options);
+  if (!options.atomic || broken_atomicity(posed, planned.plan, tiers).empty()) return planned;
+  gate_updates(posed);
+  planned = plan_and_lower(posed, options);
+  const std::string broken = broken_atomicity(posed, planned.plan, tiers);
+  if (!broken.empty()) {
+    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+         posed.problem.name, format_bytes(planned.plan.budget), broken);
+  }
+  return planned;
 }
 
 }  // namespace tidemark

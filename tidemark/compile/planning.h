@@ -6,7 +6,12 @@
 
 namespace tidemark {
 
-// Throws Error(infeasible) where nothing fits; the plan has passed check().
-plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options);
+struct Planned {
+  plan::Plan plan;
+  Program program;
+};
+// Adds tiers, makers and pins to `posed`, plans it and lowers the plan. Throws Error(infeasible) where nothing fits; the plan has
+// passed check(). `tiers`: those of the options with their rates.
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers);
 
 }  // namespace tidemark
