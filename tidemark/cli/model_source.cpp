@@ -12,6 +12,7 @@ namespace tidemark::cli {
 
 void ModelSource::declare_name(Args& args) {
   args.positional("model", name, "A model of the zoo (tidemark models lists them)");
+  args.choices("model", model_names());
 }
 
 void ModelSource::declare(Args& args) {
@@ -20,6 +21,7 @@ void ModelSource::declare(Args& args) {
   args.option("--seq", seq, "For a model of text: tokens in a sequence");
   args.option("--set", sizes, "For a model: its own sizes, with commas, e.g. width=128,depth=4");
   args.option("--optimizer", optimizer, "For a model: adamw, adam or sgd");
+  args.choices("--optimizer", {"adamw", "adam", "sgd"});
   args.option("--model-threads", threads, "For a model: threads of its kernels; 0: all of this machine");
 }
 
@@ -78,12 +80,41 @@ Graph ModelSource::step_graph() const {
   Init shapes({.abstract = true});
   const TrainState state = make_train_state(model, training.optimizer, shapes);
   Graph graph = trace(train_step(model, training), state, synthetic_batch(model, shapes));
-  const int updated = static_cast<int>(flatten(state).size());
-  for (int i = 0; i < updated; ++i) graph.updates.emplace_back(i, i);
+  const auto names = named_tensors(model, state);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    graph.updates.emplace_back(static_cast<int>(i), static_cast<int>(i));
+    graph.value(graph.inputs[i]).name = names[i].first;
+  }
+  for (std::size_t i = 0; i < model.batch.size(); ++i)
+    graph.value(graph.inputs[names.size() + i]).name = model.batch[i].name;
   return graph;
 }
 
-Posed ModelSource::posed() const { return posed_of(step_graph(), compile_options({}, 0)); }
+Posed ModelSource::posed() const {
+  Posed posed = posed_of(step_graph(), compile_options({}, 0));
+  const std::vector<std::string> parameters = model().parameter_names;
+  for (std::size_t b = 0; b < posed.binding.graph.inputs.size(); ++b) {
+    plan::Buffer& buffer = posed.problem.buffers[b];
+    buffer.kind = b < parameters.size()                   ? "parameter"
+                  : buffer.name.starts_with("state.")     ? "statistic"
+                  : buffer.name.starts_with("optimizer.") ? "optimizer"
+                                                          : "input";
+  }
+  return posed;
+}
+
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state) {
+  std::vector<std::pair<std::string, Tensor>> all;
+  const auto add = [&](const char* prefix, const std::vector<std::string>& names, const Tensors& tensors) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) all.emplace_back(prefix + names[i], tensors[i]);
+  };
+  add("", model.parameter_names, state.params);
+  add("state.", model.state_names, state.state);
+  all.emplace_back("optimizer.step", state.optimizer.step);
+  add("optimizer.momentum.", model.parameter_names, state.optimizer.momentum);
+  add("optimizer.squares.", model.parameter_names, state.optimizer.squares);
+  return all;
+}
 
 Budget parse_memory(const std::string& text) {
   if (text == "min") return Budget::minimum();

@@ -33,6 +33,9 @@ class ModelSource {
   ModelOptions options() const;
 };
 
+// Every tensor of the state by the name it has in a checkpoint, in the order that flatten gives.
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state);
+
 // "8GiB", "60%" or "min", as compile takes it. Throws Error(usage) naming the text.
 Budget parse_memory(const std::string& text);
 
