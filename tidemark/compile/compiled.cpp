@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/compile/loops.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -70,12 +71,24 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
   return plan;
 }
 
+// Loops take their part of the budget first: how many states they keep, how large their steps are.
+Graph fit_loops(Graph graph, CompileOptions& options, const PoseOptions& pose_options) {
+  Budget& memory = options.memory;
+  if (!has_loops(graph) || memory.kind == Budget::Kind::unlimited) return graph;
+  if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
+  if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
+    memory = Budget(plan::budget_at(pose(graph, pose_options).problem, memory.fraction));
+  return choose_loops(std::move(graph), memory.bytes, pose_options, options.time_limit);
+}
+
 }  // namespace
 
-Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
+Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
-  graph = optimise(std::move(graph), options.passes);
-  posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
+  CompileOptions options = given;
+  const PoseOptions pose_options{.threads = device_->threads(), .name = options.name, .regions = std::make_shared<RegionCache>()};
+  graph = fit_loops(optimise(std::move(graph), options.passes), options, pose_options);
+  posed_ = pose(std::move(graph), pose_options);
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
   residents_.resize(program_->residents.size());

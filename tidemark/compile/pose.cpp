@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/loops.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
+#include "tidemark/ops/loops.h"
 
 namespace tidemark {
 namespace {
@@ -21,7 +23,9 @@ Bytes storage_bytes(const Value& v) {
 
 }  // namespace
 
-Posed pose(Graph graph, const PoseOptions& options) {
+Posed pose(Graph graph, const PoseOptions& given) {
+  PoseOptions options = given;
+  if (!options.regions) options.regions = std::make_shared<RegionCache>();
   Posed posed;
   plan::Problem& problem = posed.problem;
   Binding& binding = posed.binding;
@@ -60,13 +64,16 @@ Posed pose(Graph graph, const PoseOptions& options) {
     KernelSpec spec{.attrs = node.attrs, .regions = node.regions, .threads = options.threads};
     for (const ValueId v : node.in) spec.in.push_back(graph.value(v));
     for (const ValueId v : node.out) spec.out.push_back(graph.value(v));
-    std::shared_ptr<const Kernel> kernel = prepare(*node.op, spec);
+    const bool loop = is_loop(*node.op);
+    LoopTask planned = loop ? loop_task(*node.op, spec, options) : LoopTask{};
+    std::shared_ptr<const Kernel> kernel = loop ? std::move(planned.kernel) : prepare(*node.op, spec);
     const Cost cost = cost_of(*node.op, spec);
     plan::Task task{.name = node.out.empty() ? node.op->name : graph.value(node.out[0]).name,
                     .kind = node.op->name};
     task.seconds = std::max(cost.flops / options.roofline.flops_per_second,
                             cost.bytes / options.roofline.bytes_per_second) +
                    options.roofline.seconds_per_task;
+    if (loop) task.seconds = planned.seconds;
     task.workspace = kernel->workspace();
     task.random = node.op->facts.random;
     const auto buffer = [&](ValueId v) { return binding.buffer_of_value[static_cast<std::size_t>(v)]; };
@@ -76,6 +83,9 @@ Posed pose(Graph graph, const PoseOptions& options) {
     }
     for (const ValueId v : node.out) {
       task.writes.push_back(buffer(v));
+      // A place of the caller's that is only written (place_updates): the plan sees an update of it.
+      const bool resident = problem.buffers[static_cast<std::size_t>(buffer(v))].resident;
+      if (resident && std::find(task.reads.begin(), task.reads.end(), buffer(v)) == task.reads.end()) task.reads.push_back(buffer(v));
       if (std::find(task.reads.begin(), task.reads.end(), buffer(v)) != task.reads.end()) task.once = true;
     }
     task.once = task.once || node.op->facts.effect;

@@ -15,10 +15,13 @@ struct Roofline {
   double seconds_per_task = 2e-6;
 };
 
+class RegionCache;
+
 struct PoseOptions {
   int threads = 1;
   Roofline roofline;
   std::string name = "program";
+  std::shared_ptr<RegionCache> regions;  // of loops; null: one for this call
 };
 
 struct Posed {
