@@ -4,8 +4,10 @@
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/aggregate.h"
+#include "tidemark/front/cond.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/front/trace.h"
 #include "tidemark/ops/attention.h"
 #include "tidemark/ops/conv.h"

@@ -55,7 +55,7 @@ TEST(Loops, OneSweepAndItsAdjoint) {
   EXPECT_EQ(count(c.graph(), scan_adjoint_op), 1);
   const std::vector<std::string> lines = explain_loops(c.graph(), {});
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0].rfind("60 steps of 2 KiB in ", 0), 0u) << lines[0];
+  EXPECT_EQ(lines[0].rfind("60 steps of 2.00 KiB in ", 0), 0u) << lines[0];
   EXPECT_NE(lines[0].find(": 59 snapshots"), std::string::npos) << lines[0];
   verify(c.graph());
 }
@@ -119,7 +119,7 @@ TEST(Loops, NestedLoopsShareTheBudget) {
 }
 
 TEST(Loops, RandomLoopsCompileToTheEagerBits) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
     SCOPED_TRACE(seed);
     const testing_bodies::RandomLoop loop(seed, 1 + static_cast<int>(seed % 2), 9, 16);
     const auto step = [&](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return loop.loss(y, true); })(x); };
@@ -127,7 +127,7 @@ TEST(Loops, RandomLoopsCompileToTheEagerBits) {
     const auto eager = step(in);
     const Tensors wanted = flatten(eager);
     for (const Budget& budget : {Budget(), Budget(0.5), Budget::minimum()}) {
-      auto f = compile(step, {.memory = budget, .time_limit = 0.2});
+      auto f = compile(step, {.memory = budget, .time_limit = 0.1});
       try {
         expect_bits(flatten(f(in)), wanted);
       } catch (const Error& e) {
@@ -152,7 +152,7 @@ TEST(Loops, BranchesLoopsOfUnknownLengthAndCallsCompile) {
   auto compiled = compile(step);
   expect_bits(flatten(compiled(in)), flatten(step(in)));
   EXPECT_EQ(count(compiled.plan_for(in).graph(), call_op), 0);
-  auto tight = compile(step, {.memory = 0.6});
+  auto tight = compile(step, {.memory = Budget::minimum()});
   expect_bits(flatten(tight(in)), flatten(step(in)));
 }
 

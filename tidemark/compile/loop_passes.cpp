@@ -75,10 +75,13 @@ bool extends(const Node& less, const Node& more) {
 Graph join_loops(Graph g) {
   std::vector<ValueId> renamed(g.values.size());
   for (std::size_t v = 0; v < renamed.size(); ++v) renamed[v] = static_cast<ValueId>(v);
+  const auto name = [&](ValueId& v) {
+    while (renamed[at(v)] != v) v = renamed[at(v)];
+  };
   std::vector<char> gone(g.nodes.size(), 0);
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
     Node& node = g.nodes[n];
-    for (ValueId& v : node.in) v = renamed[at(v)];
+    for (ValueId& v : node.in) name(v);
     if (node.op != &scan_op && node.op != &while_op) continue;
     for (std::size_t m = 0; m < n; ++m) {
       Node& earlier = g.nodes[m];
@@ -102,9 +105,12 @@ Graph join_loops(Graph g) {
   Graph result = g;
   result.nodes.clear();
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (!gone[n]) result.nodes.push_back(std::move(g.nodes[n]));
+    if (gone[n]) continue;
+    // Readers of an earlier one's outputs, seen before it was replaced.
+    for (ValueId& v : g.nodes[n].in) name(v);
+    result.nodes.push_back(std::move(g.nodes[n]));
   }
-  for (ValueId& v : result.outputs) v = renamed[at(v)];
+  for (ValueId& v : result.outputs) name(v);
   return result;
 }
 

@@ -58,8 +58,8 @@ class ProgramKernel final : public Kernel {
   Bytes table_ = 0;
 };
 
-constexpr double kSeconds = 2;  // a stop for bodies that are very large; the effort decides otherwise
-constexpr std::int64_t kEffort = 300;
+constexpr double kSeconds = 0.3;  // a stop for bodies that are very large; the effort decides otherwise
+constexpr std::int64_t kEffort = 40;
 
 }  // namespace
 
