@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tidemark/compile/loops.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -86,15 +87,23 @@ Graph fit_loops(Graph graph, CompileOptions& options, const PoseOptions& pose_op
 Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
   CompileOptions options = given;
-  const PoseOptions pose_options{.threads = device_->threads(), .name = options.name, .regions = std::make_shared<RegionCache>()};
-  graph = fit_loops(optimise(std::move(graph), options.passes), options, pose_options);
-  posed_ = pose(std::move(graph), pose_options);
+  pose_options_ = PoseOptions{.threads = device_->threads(), .name = options.name, .regions = std::make_shared<RegionCache>()};
+  graph = fit_loops(optimise(std::move(graph), options.passes), options, pose_options_);
+  posed_ = pose(std::move(graph), pose_options_);
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
+  if (options.native) {
+    const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options.native_cache});
+    program_ = std::make_shared<const Program>(native_program(*program_, kernel));
+  }
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
   lent_.resize(this->graph().outputs.size());
+}
+
+std::string Compiled::emitted() const {
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
 }
 
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {

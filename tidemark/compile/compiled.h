@@ -40,6 +40,10 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
+  // Emit the planned program as C++, compile it with the system's compiler and run that (emit/emit.h): the same bits, for
+  // programs of elementwise ops, reductions, moves and loops. One thread.
+  bool native = false;
+  std::string native_cache;  // "": a folder of this user's in /tmp
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
 };
 
@@ -70,10 +74,13 @@ class TIDEMARK_API Compiled {
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
   // the first run.
   Bytes peak_measured() const { return measured_; }
+  // The planned program as one C++ file.
+  std::string emitted() const;
   // What the peak consists of; the rows add up to it.
   std::vector<MemoryRow> memory() const;
 
  private:
+  PoseOptions pose_options_;
   Posed posed_;
   plan::Plan plan_;
   std::shared_ptr<const Program> program_;

@@ -8,6 +8,7 @@
 
 #include "tidemark/compile/pose.h"
 #include "tidemark/ops/loop_kernels.h"
+#include "tidemark/runtime/program.h"
 
 namespace tidemark {
 
@@ -20,6 +21,8 @@ struct PlannedRegion {
   std::shared_ptr<const Kernel> kernel;
   double seconds = 0;
   Bytes arena = 0;  // what its values take, workspace of its kernels included
+  std::shared_ptr<const Posed> posed;  // as it was planned, for emit
+  std::shared_ptr<const Program> program;
 };
 // Regions by their hash and budget: the same body is posed many times while a budget is split.
 class TIDEMARK_API RegionCache {
@@ -56,6 +59,9 @@ TIDEMARK_API Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& op
 // The choice that takes the fewest bytes.
 TIDEMARK_API Graph smallest_loops(Graph graph);
 TIDEMARK_API bool has_loops(const Graph& graph);
+
+// The program as a C++ file (emit/emit.h), its loops with their planned regions.
+TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB".

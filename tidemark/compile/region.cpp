@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/optimise.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -29,7 +31,7 @@ Graph with_destinations(const Graph& region) {
 // A Program as the kernel of a region: its arena is the workspace, its residents are what the loop hands in.
 class ProgramKernel final : public Kernel {
  public:
-  ProgramKernel(Program program, std::size_t inputs) : program_(std::move(program)), inputs_(inputs) {
+  ProgramKernel(std::shared_ptr<const Program> program, std::size_t inputs) : owned_(std::move(program)), program_(*owned_), inputs_(inputs) {
     table_ = round_up(static_cast<Bytes>(program_.places.size() * sizeof(void*)), 64);
     workspace_ = table_ + program_.arena_bytes;
   }
@@ -53,7 +55,8 @@ class ProgramKernel final : public Kernel {
   }
 
  private:
-  Program program_;
+  std::shared_ptr<const Program> owned_;
+  const Program& program_;
   std::size_t inputs_;
   Bytes table_ = 0;
 };
@@ -76,7 +79,8 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
     g = choose_loops(std::move(g), resident + budget, options, kSeconds);
   }
   const std::size_t inputs = region.inputs.size();
-  const Posed posed = pose(std::move(g), options);
+  const auto kept = std::make_shared<const Posed>(pose(std::move(g), options));
+  const Posed& posed = *kept;
   plan::Options solve_options{.time_limit = kSeconds, .effort = kEffort};
   plan::Plan plan;
   if (budget == kWhatever) {
@@ -91,8 +95,9 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   }
   const std::string broken = plan::check(posed.problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of a loop's body breaks a rule: {}", broken);
-  PlannedRegion made{.seconds = plan.seconds, .arena = plan.arena_bytes};
-  made.kernel = std::make_shared<ProgramKernel>(lower(posed.problem, plan, posed.binding), inputs);
+  PlannedRegion made{.seconds = plan.seconds, .arena = plan.arena_bytes, .posed = kept};
+  made.program = std::make_shared<const Program>(lower(posed.problem, plan, posed.binding));
+  made.kernel = std::make_shared<ProgramKernel>(made.program, inputs);
   return regions_.emplace(key, std::move(made)).first->second;
 }
 
@@ -131,6 +136,16 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
     return {std::move(kernel), costs.seconds(s.slots) + trips * seconds[1]};
   }
   return {std::shared_ptr<const Kernel>(prepare(op, spec)), 0};
+}
+
+std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options) {
+  EmitOptions emit_options{.name = options.name};
+  for (char& c : emit_options.name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  emit_options.region = [&](const Node& node, std::size_t which) {
+    const PlannedRegion& planned = options.regions->at(node.regions[which], node.attrs.integer("inner", RegionCache::kWhatever), options);
+    return EmitSource{planned.posed->binding, *planned.program};
+  };
+  return emit({binding, program}, emit_options);
 }
 
 }  // namespace tidemark
