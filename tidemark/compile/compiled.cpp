@@ -6,11 +6,8 @@
 
 #include "tidemark/compile/loops.h"
 #include "tidemark/emit/emit.h"
+#include "tidemark/compile/planning.h"
 #include "tidemark/front/eager.h"
-#include "tidemark/plan/budget.h"
-#include "tidemark/plan/planners.h"
-#include "tidemark/plan/smallest.h"
-#include "tidemark/plan/solve.h"
 
 namespace tidemark {
 
@@ -20,75 +17,11 @@ Budget Budget::minimum() {
   return b;
 }
 
-namespace {
-
-plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options) {
-  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
-  if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
-    fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
-  }
-  if (options.memory.kind == Budget::Kind::fraction && !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
-    fail(Error::Kind::usage, "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB", options.memory.fraction);
-  }
-  switch (options.memory.kind) {
-    case Budget::Kind::unlimited:
-      break;
-    case Budget::Kind::bytes:
-      solve_options.budget = options.memory.bytes;
-      break;
-    case Budget::Kind::fraction: {
-      const Bytes resident = plan::resident_bytes(problem);
-      solve_options.budget =
-          resident + static_cast<Bytes>(options.memory.fraction *
-                                        static_cast<double>(plan::store_all_live_peak(problem) - resident));
-      break;
-    }
-    case Budget::Kind::minimum:
-      break;
-  }
-  const bool minimum = options.memory.kind == Budget::Kind::minimum;
-  const std::string planner = !options.planner.empty()               ? options.planner
-                              : solve_options.budget < 0 && !minimum ? "store_all"
-                                                                     : "solve";
-  const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
-  if (planner != "solve" && named == nullptr)
-    fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
-  plan::Plan plan = named     ? plan::run_planner(*named, problem, solve_options)
-                    : minimum ? plan::smallest_peak(problem, solve_options).plan
-                              : plan::solve(problem, solve_options);
-  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
-    std::string message =
-        fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
-    if (plan.peak_bound && *plan.peak_bound > solve_options.budget) {
-      message += fmt::format("; needs at least {}", format_bytes(*plan.peak_bound));
-    } else if (plan.smallest_peak) {
-      message += fmt::format("; the least found in the time given is {}", format_bytes(*plan.smallest_peak));
-    }
-    if (!plan.reason.empty()) message += ": " + plan.reason;
-    throw Error(Error::Kind::infeasible, message);
-  }
-  const std::string broken = plan::check(problem, plan);
-  TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
-  return plan;
-}
-
-// Loops take their part of the budget first: how many states they keep, how large their steps are.
-Graph fit_loops(Graph graph, CompileOptions& options, const PoseOptions& pose_options) {
-  Budget& memory = options.memory;
-  if (!has_loops(graph) || memory.kind == Budget::Kind::unlimited) return graph;
-  if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
-  if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
-    memory = Budget(plan::budget_at(pose(graph, pose_options).problem, memory.fraction));
-  return choose_loops(std::move(graph), memory.bytes, pose_options, options.time_limit);
-}
-
-}  // namespace
-
 Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
   CompileOptions options = given;
   pose_options_ = PoseOptions{.threads = device_->threads(), .name = options.name, .regions = std::make_shared<RegionCache>()};
-  graph = fit_loops(optimise(std::move(graph), options.passes), options, pose_options_);
+  graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
   posed_ = pose(std::move(graph), pose_options_);
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/compiled.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -146,6 +147,14 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
     }
   }
   return best;
+}
+
+Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit) {
+  if (!has_loops(graph) || memory.kind == Budget::Kind::unlimited) return graph;
+  if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
+  if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
+    memory = Budget(plan::budget_at(pose(graph, options).problem, memory.fraction));
+  return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }
 
 std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given) {

@@ -59,6 +59,9 @@ TIDEMARK_API Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& op
 // The choice that takes the fewest bytes.
 TIDEMARK_API Graph smallest_loops(Graph graph);
 TIDEMARK_API bool has_loops(const Graph& graph);
+// What compile() does with the loops of a program: the budget, a fraction made bytes, is split first.
+class Budget;
+Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
 
 // The program as a C++ file (emit/emit.h), its loops with their planned regions.
 TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options);
