@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/compile/loops.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/compile/planning.h"
 #include "tidemark/front/eager.h"
 
@@ -26,18 +28,30 @@ std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, 
 }
 
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
-    : device_(std::move(device)) {
-  graph = optimise(std::move(graph), options.passes);
-  posed_ = pose(std::move(graph), {.threads = device_->threads(), .profile = profile_for(options, *device_).get(), .name = options.name});
+    : profile_(profile_for(options, *device)), device_(std::move(device)) {
+  pose_options_ = PoseOptions{.threads = device_->threads(),
+                              .profile = profile_.get(),
+                              .name = options.name,
+                              .regions = std::make_shared<RegionCache>()};
+  graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
+  posed_ = pose(std::move(graph), pose_options_);
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   verify_ = options.verify;
   Planned planned = plan_posed(posed_, options, tiers_);
   plan_ = std::move(planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.program));
+  if (options.native) {
+    const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options.native_cache});
+    program_ = std::make_shared<const Program>(native_program(*program_, kernel));
+  }
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
   lent_.resize(this->graph().outputs.size());
+}
+
+std::string Compiled::emitted() const {
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
 }
 
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {

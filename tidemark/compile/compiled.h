@@ -53,6 +53,10 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
+  // Emit the planned program as C++, compile it with the system's compiler and run that (emit/emit.h): the same bits, for
+  // programs of elementwise ops, reductions, moves and loops. One thread.
+  bool native = false;
+  std::string native_cache;  // "": a folder of this user's in /tmp
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
   // What tasks take; null: what the library ships for a CPU of so many threads. device_profile("mine.json") loads one.
   std::shared_ptr<const DeviceProfile> profile = nullptr;
@@ -101,8 +105,12 @@ class TIDEMARK_API Compiled {
   // The curve of time against budget, and its lower end. Plans anew, for `time_limit` CPU seconds.
   std::vector<plan::FrontierPoint> frontier(int points = 12, double time_limit = 5) const;
   plan::SmallestPeak smallest(double time_limit = 5) const;
+  // The planned program as one C++ file.
+  std::string emitted() const;
 
  private:
+  std::shared_ptr<const DeviceProfile> profile_;
+  PoseOptions pose_options_;
   Posed posed_;
   plan::Plan plan_;
   mutable std::optional<Marginal> marginal_;  // of one more GiB, once it was asked for
