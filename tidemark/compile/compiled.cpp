@@ -27,8 +27,9 @@ std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, 
   return options.profile;
 }
 
-Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
-    : profile_(profile_for(options, *device)), device_(std::move(device)) {
+Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
+    : profile_(profile_for(given, *device)), device_(std::move(device)) {
+  CompileOptions options = given;
   pose_options_ = PoseOptions{.threads = device_->threads(),
                               .profile = profile_.get(),
                               .name = options.name,
