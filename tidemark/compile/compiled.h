@@ -60,6 +60,8 @@ struct CompileOptions {
   bool verify = false;              // compare every value made again with the first, in every step
 };
 
+struct Planned;
+
 struct MemoryRow {
   std::string what;
   Bytes bytes = 0;
@@ -87,6 +89,8 @@ class TIDEMARK_API Compiled {
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
   // the first run.
   Bytes peak_measured() const { return measured_; }
+  // What happened that was not planned, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
   // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
   std::vector<Bytes> tiers_measured() const;
   // What the peak consists of; the rows add up to it.
@@ -102,6 +106,8 @@ class TIDEMARK_API Compiled {
   std::vector<std::weak_ptr<Storage>> lent_;
   std::vector<TierSpec> tiers_;
   bool verify_ = false;
+  std::shared_ptr<const Planned> fallback_;
+  std::vector<std::string> notes_;
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   Bytes arena_measured_ = 0, measured_ = 0;
 };
