@@ -38,7 +38,8 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
   posed_ = pose(std::move(graph), pose_options_);
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   verify_ = options.verify;
-  Planned planned = plan_posed(posed_, options, tiers_);
+  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), profile_.get());
+  fallback_ = planned.fallback;
   plan_ = std::move(planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.program));
   if (options.native) {
@@ -91,7 +92,17 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     if (verify_) executor_->verify_repeats();
     arena_measured_ = device_->allocated() - before;
   }
-  executor_->run(residents_, timeline);
+  if (!executor_->run(residents_, timeline)) {
+    // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without codecs.
+    notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
+                                 executor_->overflowed(), fallback_->plan.seconds, plan_.seconds));
+    executor_.reset();
+    plan_ = fallback_->plan;
+    program_ = std::make_shared<const Program>(fallback_->program);
+    fallback_.reset();
+    storages.clear();
+    return run(arguments, given_up, timeline);
+  }
   measured_ = resident + arena_measured_;
   Tensors outputs;
   outputs.reserve(g.outputs.size());

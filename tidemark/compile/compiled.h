@@ -73,6 +73,8 @@ struct CompileOptions {
 // The profile that the options ask for. Throws Error(usage) where it is of another number of threads.
 TIDEMARK_API std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, const Device& device);
 
+struct Planned;
+
 class TIDEMARK_API Compiled {
  public:
   Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device);
@@ -95,6 +97,8 @@ class TIDEMARK_API Compiled {
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
   // the first run.
   Bytes peak_measured() const { return measured_; }
+  // What happened that was not planned, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
   // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
   std::vector<Bytes> tiers_measured() const;
   // What the peak consists of; the rows add up to it, and the last, "unexplained", is 0.
@@ -121,6 +125,8 @@ class TIDEMARK_API Compiled {
   std::vector<std::weak_ptr<Storage>> lent_;
   std::vector<TierSpec> tiers_;
   bool verify_ = false;
+  std::shared_ptr<const Planned> fallback_;
+  std::vector<std::string> notes_;
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   Bytes arena_measured_ = 0, measured_ = 0;
 };

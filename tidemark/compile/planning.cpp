@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/planning.h"
 
+#include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
-#include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
 namespace {
 
-plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options) {
+plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options,
+                     std::optional<plan::Plan>& fallback) {
   plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
   if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
     fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
@@ -45,9 +46,10 @@ plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options
   const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
   if (planner != "solve" && named == nullptr)
     fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
-  plan::Plan plan = named     ? plan::run_planner(*named, problem, solve_options)
-                    : minimum ? plan::smallest_peak(problem, solve_options).plan
-                              : plan::solve(problem, solve_options);
+  Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
+                        : solve_with(problem, posed.makers, solve_options, minimum);
+  plan::Plan plan = std::move(chosen.plan);
+  fallback = std::move(chosen.without_overflow);
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
     std::string message =
         fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
@@ -70,7 +72,8 @@ Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
   plan::Problem tighter = posed.problem;
   for (int attempt = 0;; ++attempt) {
     Planned planned;
-    planned.plan = make_plan(tighter, options);
+    std::optional<plan::Plan> fallback;
+    planned.plan = make_plan(posed, tighter, options, fallback);
     planned.plan.problem_hash = plan::hash(posed.problem);
     planned.program = lower(posed.problem, planned.plan, posed.binding);
     Bytes over = 0;
@@ -80,7 +83,14 @@ Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
       if (beyond > 0) tighter.tiers[k].bytes -= beyond;
       over = std::max(over, beyond);
     }
-    if (over <= 0) return planned;
+    if (over <= 0) {
+      if (fallback) {
+        Program program = lower(posed.problem, *fallback, posed.binding);
+        planned.fallback = std::make_shared<const Planned>(
+            Planned{.plan = *std::move(fallback), .program = std::move(program)});
+      }
+      return planned;
+    }
     if (attempt == kTries) {
       fail(Error::Kind::infeasible,
            "[compile] the copies of {} do not fit their tiers by {}; give a tier more room",
@@ -91,17 +101,27 @@ Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
 
 }  // namespace
 
-Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers) {
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile) {
   add_tiers(posed, tiers);
   apply_pins(posed, options.pins);
+  // Without a budget nothing needs another way.
+  if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
+    add_makers(posed,
+               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
   Planned planned = plan_and_lower(posed, options);
-  if (!options.atomic || broken_atomicity(posed, planned.plan, tiers).empty()) return planned;
+  const auto broken = [&] {
+    std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+    if (what.empty() && planned.fallback)
+      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+    return what;
+  };
+  if (broken().empty()) return planned;
   gate_updates(posed);
   planned = plan_and_lower(posed, options);
-  const std::string broken = broken_atomicity(posed, planned.plan, tiers);
-  if (!broken.empty()) {
+  if (const std::string what = broken(); !what.empty()) {
     fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-         posed.problem.name, format_bytes(planned.plan.budget), broken);
+         posed.problem.name, format_bytes(planned.plan.budget), what);
   }
   return planned;
 }
