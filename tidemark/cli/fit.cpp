@@ -52,7 +52,9 @@ class FitVerb : public Command {
     const PoseAt pose_at = [&](std::int64_t n) {
       ModelSource at = model_;
       (vary_ == "batch" ? at.batch : vary_ == "seq" ? at.seq : at.size) = n;
-      return at.posed().problem;
+      ModelSource::OnDevice on = at.posed();
+      model_.device_name = on.name;  // the first size decides for all
+      return std::move(on.posed.problem);
     };
     Fit fit;
     {

@@ -55,7 +55,9 @@ class WhatifVerb : public Command {
     }
     solve_ = options_.get();
     solve_.progress = [](const plan::Progress&) { return !was_interrupted(); };
-    const Posed posed = model_.posed();
+    const ModelSource::OnDevice on = model_.posed();
+    const Posed& posed = on.posed;
+    model_.device_name = on.name;
     solve_.budget = plan::parse_budget(posed.problem, budget_);
     const auto asked = [&](const char* q) {
       return !was_interrupted() && (ask_.empty() || std::find(ask_.begin(), ask_.end(), q) != ask_.end());
@@ -113,7 +115,7 @@ class WhatifVerb : public Command {
     const PoseAt pose_at = [&](std::int64_t n) {
       ModelSource at = model_;
       at.*what = n;
-      return at.posed().problem;
+      return at.posed().posed.problem;
     };
     return throughput ? best_fit(pose_at, options) : largest_fit(pose_at, options);
   }
@@ -146,7 +148,7 @@ class WhatifVerb : public Command {
         ModelSource at = model_;
         at.size = size;
         try {
-          add_solved("length", fmt::format("pictures of {0} x {0}", size), at.posed().problem, solve_.budget);
+          add_solved("length", fmt::format("pictures of {0} x {0}", size), at.posed().posed.problem, solve_.budget);
         } catch (const Error& e) {
           if (e.kind() != Error::Kind::usage) throw;
           continue;
@@ -160,7 +162,7 @@ class WhatifVerb : public Command {
     for (const char* name : {"adamw", "sgd"}) {
       ModelSource at = model_;
       at.optimizer = name;
-      add_solved("optimizer", name, at.posed().problem, solve_.budget);
+      add_solved("optimizer", name, at.posed().posed.problem, solve_.budget);
     }
   }
 

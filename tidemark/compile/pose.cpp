@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/loops.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
+#include "tidemark/ops/loops.h"
+#include "tidemark/runtime/profiler.h"
 
 namespace tidemark {
 namespace {
@@ -21,11 +24,17 @@ Bytes storage_bytes(const Value& v) {
 
 }  // namespace
 
-Posed pose(Graph graph, const PoseOptions& options) {
+Posed pose(Graph graph, const PoseOptions& given) {
+  PoseOptions options = given;
+  if (!options.regions) options.regions = std::make_shared<RegionCache>();
   Posed posed;
   plan::Problem& problem = posed.problem;
   Binding& binding = posed.binding;
+  DeviceProfile otherwise;
+  if (options.profile == nullptr) otherwise = cpu_profile(options.threads);
+  const DeviceProfile* profile = options.profile != nullptr ? options.profile : &otherwise;
   problem.name = options.name;
+  problem.device = profile->device;
   problem.align = 64;
   binding.buffer_of_value.assign(graph.values.size(), -1);
   const auto add_buffer = [&](ValueId v, bool resident, const char* kind) {
@@ -57,16 +66,13 @@ Posed pose(Graph graph, const PoseOptions& options) {
     }
     if (is_view(graph, node)) continue;
 
-    KernelSpec spec{.attrs = node.attrs, .regions = node.regions, .threads = options.threads};
-    for (const ValueId v : node.in) spec.in.push_back(graph.value(v));
-    for (const ValueId v : node.out) spec.out.push_back(graph.value(v));
-    std::shared_ptr<const Kernel> kernel = prepare(*node.op, spec);
-    const Cost cost = cost_of(*node.op, spec);
+    const KernelSpec spec = spec_of(graph, node, options.threads);
+    const bool loop = is_loop(*node.op);
+    LoopTask planned = loop ? loop_task(*node.op, spec, options) : LoopTask{};
+    std::shared_ptr<const Kernel> kernel = loop ? std::move(planned.kernel) : prepare(*node.op, spec);
     plan::Task task{.name = node.out.empty() ? node.op->name : graph.value(node.out[0]).name,
                     .kind = node.op->name};
-    task.seconds = std::max(cost.flops / options.roofline.flops_per_second,
-                            cost.bytes / options.roofline.bytes_per_second) +
-                   options.roofline.seconds_per_task;
+    task.seconds = loop ? planned.seconds : estimate(*profile, *node.op, spec).seconds;
     task.workspace = kernel->workspace();
     task.random = node.op->facts.random;
     const auto buffer = [&](ValueId v) { return binding.buffer_of_value[static_cast<std::size_t>(v)]; };
@@ -76,6 +82,9 @@ Posed pose(Graph graph, const PoseOptions& options) {
     }
     for (const ValueId v : node.out) {
       task.writes.push_back(buffer(v));
+      // A place of the caller's that is only written (place_updates): the plan sees an update of it.
+      const bool resident = problem.buffers[static_cast<std::size_t>(buffer(v))].resident;
+      if (resident && std::find(task.reads.begin(), task.reads.end(), buffer(v)) == task.reads.end()) task.reads.push_back(buffer(v));
       if (std::find(task.reads.begin(), task.reads.end(), buffer(v)) != task.reads.end()) task.once = true;
     }
     task.once = task.once || node.op->facts.effect;
@@ -93,6 +102,14 @@ Posed pose(Graph graph, const PoseOptions& options) {
         task.in_place.emplace_back(b, buffer(to));
       }
     }
+    const auto operand = [&](ValueId v) {
+      const Value& value = graph.value(v);
+      return BufferPart{buffer(v), value.layout.offset * size_of(value.type.dtype)};
+    };
+    TaskOperands operands;
+    for (const ValueId v : node.in) operands.in.push_back(operand(v));
+    for (const ValueId v : node.out) operands.out.push_back(operand(v));
+    binding.operands_of_task.push_back(std::move(operands));
     problem.tasks.push_back(std::move(task));
     binding.node_of_task.push_back(static_cast<std::int32_t>(n));
     binding.kernel_of_task.push_back(std::move(kernel));
