@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tidemark/compile/compile.h"
+#include "tidemark/compile/fit.h"
 #include "tidemark/front/aggregate.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/front/grad.h"

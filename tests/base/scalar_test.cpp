@@ -73,5 +73,20 @@ INSTANTIATE_TEST_SUITE_P(F32, ScalarFunctions,
                                            Function{"tan", scalar::tan<float>, std::tan, 1}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Scalar, FloatsBecomeIntegersEverywhere) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(scalar::to_integer<std::int32_t>(-2.9), -2);
+  EXPECT_EQ(scalar::to_integer<std::int32_t>(std::nan("")), 0);
+  EXPECT_EQ(scalar::to_integer<std::int32_t>(2147483647.0), 2147483647);
+  EXPECT_EQ(scalar::to_integer<std::int32_t>(2147483648.0f), 2147483647);
+  EXPECT_EQ(scalar::to_integer<std::int32_t>(-1e30f), std::numeric_limits<std::int32_t>::min());
+  EXPECT_EQ(scalar::to_integer<std::int64_t>(inf), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(scalar::to_integer<std::int64_t>(-inf), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(scalar::to_integer<std::int64_t>(9007199254740993.0), 9007199254740992);
+  EXPECT_EQ(scalar::to_integer<std::uint8_t>(-3.0f), 0);
+  EXPECT_EQ(scalar::to_integer<std::uint8_t>(255.9f), 255);
+  EXPECT_EQ(scalar::to_integer<std::uint8_t>(256.0f), 255);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "tidemark/front/eager.h"
 #include "tidemark/front/trace.h"
 #include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/gather.h"
 #include "tidemark/ops/index.h"
 #include "tidemark/ops/matmul.h"
+#include "tidemark/ops/norm.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/views.h"
 
@@ -143,13 +146,85 @@ TEST(Grad, ErrorsNameTheUsersLine) {
   }
 }
 
-TEST(Grad, MixedDTypesAreRefused) {
-  EXPECT_THROW(zeros({2}) + zeros({2}, DType::f64), Error);
+// Also what fails before an op is reached: axes, sizes, indices, lists.
+TEST(Grad, EveryErrorOfAnOperationNamesTheUsersLineOnce) {
+  const Tensor x = zeros({2, 3});
+  const std::vector<std::pair<const char*, std::function<void()>>> cases{
+      {"[sum] axis 5 vs rank 2", [&] { sum(x, {5}); }},
+      {"[sum] an axis is given twice",
+       [&] {
+         sum(x, {0, 0});
+       }},
+      {"[reshape] 6 elements",
+       [&] {
+         reshape(x, {4, -1});
+       }},
+      {"[index] 7 vs axis 0", [&] { const Tensor y = x[7]; }},
+      {"[index] 9 vs axis 1", [&] { const Tensor y = x(all, 9); }},
+      {"[index] 3 indices", [&] { const Tensor y = x(0, 1, 2); }},
+      {"[concat] no parts", [&] { concat({}, 0); }},
+      {"[concat] axis 3",
+       [&] {
+         concat({x, x}, 3);
+       }},
+      {"[einsum]",
+       [&] {
+         einsum("ij,jk->ik", {x, x});
+       }},
+      {"[softmax] axis 4", [&] { softmax(x, 4); }},
+      {"[gather] axis 2",
+       [&] {
+         gather(x, zeros({2, 3}, DType::i64), 2);
+       }},
+      {"[transpose] axis -3", [&] { transpose(x, -3, 0); }},
+      {"[add] an undefined tensor", [&] { x + Tensor{}; }},
+      {"[mean] an undefined tensor", [&] { mean(Tensor{}); }},
+      {"[group_norm] 2 groups",
+       [&] {
+         group_norm(zeros({1, 3, 2, 2}), ones({3}), zeros({3}), 2);
+       }},
+  };
+  for (const auto& [text, call] : cases) {
+    try {
+      call();
+      ADD_FAILURE() << text << ": not refused";
+    } catch (const Error& e) {
+      const std::string message = e.what();
+      EXPECT_EQ(e.kind(), Error::Kind::usage) << message;
+      EXPECT_EQ(message.rfind(text, 0), 0u) << message << " vs " << text;
+      const std::size_t line = message.find("(grad_test.cpp:");
+      EXPECT_NE(line, std::string::npos) << message;
+      if (line != std::string::npos) {
+        EXPECT_EQ(message.find(".cpp:", line + 16), std::string::npos) << message;
+      }
+    }
+  }
 }
 
+// y / x would be 0 / 0 there, and a rule that asks which elements are zero has a wrong second derivative.
+TEST(Grad, ProductsHaveDerivativesOfEveryOrderAtZeros) {
+  const Tensor h = hessian([](const Tensor& x) { return prod(x); }, tensor<double>({0, 2, 0, 5, 3}, {5}));
+  for (int i = 0; i < 5; ++i) {
+    for (int j = 0; j < 5; ++j) {
+      const double want = (i == 0 && j == 2) || (i == 2 && j == 0) ? 30 : 0;
+      EXPECT_DOUBLE_EQ(h.data<double>()[static_cast<std::size_t>(i * 5 + j)], want) << i << ' ' << j;
+    }
+  }
+  const Tensor g = grad([](const Tensor& x) {
+    return sum(prod(x, {0, 2}));
+  })(tensor<double>({1, 2, 0, 4, 5, 6}, {1, 2, 3}));
+  EXPECT_EQ(std::vector<double>(g.data<double>().begin(), g.data<double>().end()),
+            (std::vector<double>{0, 0, 2, 30, 24, 20}));
+}
+
+TEST(Grad, MixedDTypesAreRefused) { EXPECT_THROW(zeros({2}) + zeros({2}, DType::f64), Error); }
+
 TEST(Trace, GivesAGraphWithoutContents) {
-  const Graph g = trace(value_and_grad([](const Mlp& p, const Tensor& x) { return sum(matmul(tanh(matmul(x, p.w1) + p.b1), p.w2)); }),
-                        Mlp{abstract({{1 << 20, 1 << 10}}), abstract({{1 << 10}}), abstract({{1 << 10, 1}})}, abstract({{8, 1 << 20}}));
+  const Graph g = trace(value_and_grad([](const Mlp& p, const Tensor& x) {
+                          return sum(matmul(tanh(matmul(x, p.w1) + p.b1), p.w2));
+                        }),
+                        Mlp{abstract({{1 << 20, 1 << 10}}), abstract({{1 << 10}}), abstract({{1 << 10, 1}})},
+                        abstract({{8, 1 << 20}}));
   verify(g);
   EXPECT_EQ(g.inputs.size(), 4u);
   EXPECT_EQ(g.outputs.size(), 4u);

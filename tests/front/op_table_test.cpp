@@ -31,7 +31,9 @@ class OpTable : public ::testing::TestWithParam<const Op*> {
 TEST_P(OpTable, HasADocAndSamples) {
   EXPECT_NE(std::string(GetParam()->doc), "");
   // Ops with regions are tested by the passes that make them.
-  if (std::string(GetParam()->name).rfind("fused", 0) != 0) EXPECT_NE(GetParam()->samples, nullptr);
+  if (std::string(GetParam()->name).rfind("fused", 0) != 0) {
+    EXPECT_NE(GetParam()->samples, nullptr);
+  }
 }
 TEST_P(OpTable, ShapesAgree) { each(&OpCase::shapes_agree); }
 TEST_P(OpTable, VjpMatchesJvp) { each(&OpCase::vjp_matches_jvp, true); }

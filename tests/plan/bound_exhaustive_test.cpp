@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "exhaustive.h"
+#include "parts.h"
 #include "random_problem.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/budget.h"
@@ -118,11 +119,14 @@ TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   EXPECT_GT(t.tight, 20);
 }
 
-TEST(SlowBoundExhaustive, never_above_the_optimum_and_always_proven_Slow) {
+void compare_larger(std::uint64_t first, std::uint64_t last) {
   Tally t;
-  compare(10'000, 40'000, 9, t);
-  EXPECT_GT(t.above_floor, 1000);
+  compare(10'000 + first, 10'000 + last, 9, t);
+  EXPECT_GT(t.above_floor, static_cast<int>(last - first) / 30);
 }
+
+const bool registered =
+    register_parts("SlowBoundExhaustive", "NeverAboveTheOptimum", 30'000, 32, compare_larger);
 
 }  // namespace
 }  // namespace tidemark::plan

@@ -315,5 +315,15 @@ template <typename T>
 inline T round(T x) {
   return std::nearbyint(x);
 }
+// Towards zero; beyond the integers their ends, NaN 0: C++ leaves these undefined.
+template <std::integral To, std::floating_point From>
+inline To to_integer(From x) {
+  constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
+  // The first value too large: a power of two, so exact in every float type.
+  constexpr From high = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From(2);
+  if (x != x) return 0;
+  if (x <= low) return std::numeric_limits<To>::min();
+  return x >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);
+}
 
 }  // namespace tidemark::scalar

@@ -8,13 +8,12 @@
 #include <new>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/version.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/verb.h"
 
 namespace tidemark::cli {
 namespace {
-
-constexpr const char* kVersion = "tidemark 0.1.0";
 
 class Cli11Args : public Args {
  public:
@@ -50,7 +49,7 @@ class Cli11Args : public Args {
 
 int run(int argc, char** argv) {
   CLI::App app("Reverse-mode differentiation inside a memory budget.", "tidemark");
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", fmt::format("tidemark {}", kVersion));
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 1 wrong use or error, 2 the answer is no, 130 interrupted.\n"

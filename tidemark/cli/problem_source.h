@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tidemark/cli/verb.h"
+#include <optional>
+
+#include "tidemark/cli/model_source.h"
 #include "tidemark/plan/problem.h"
 
 namespace tidemark::cli {
@@ -12,10 +14,14 @@ class ProblemSource {
   void declare(Args& args);
   // A name ending in .json is a file; anything else a model. Throws Error(usage) naming the models there are.
   plan::Problem get() const;
+  bool is_file() const { return model_.name.ends_with(".json"); }
+  const ModelSource& model() const { return model_; }
+  ModelSource& model() { return model_; }
+  // For a model: with what its buffers are in the graph.
+  Posed posed() const;
 
  private:
-  std::string source_, optimizer_ = "adamw";
-  std::int64_t batch_ = 0, size_ = 0, seq_ = 0, threads_ = 0;
+  ModelSource model_;
 };
 
 }  // namespace tidemark::cli

@@ -38,6 +38,7 @@ void catch_interrupt() {
 bool was_interrupted() { return interrupted_flag != 0; }
 
 double cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
 double parse_seconds(std::string_view text) {
   double number = 0;
@@ -92,7 +93,7 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
-  const double now = seconds_of(CLOCK_MONOTONIC);
+  const double now = wall_seconds();
   if (now - last_ < 0.1) return;
   last_ = now;
   shown_ = true;

@@ -55,5 +55,12 @@ std::unique_ptr<Command> schedule_verb();
 std::unique_ptr<Command> report_verb();
 std::unique_ptr<Command> models_verb();
 std::unique_ptr<Command> pose_verb();
+std::unique_ptr<Command> verify_verb();
+std::unique_ptr<Command> bench_verb();
+std::unique_ptr<Command> train_verb();
+std::unique_ptr<Command> show_verb();
+std::unique_ptr<Command> explain_verb();
+std::unique_ptr<Command> fit_verb();
+std::unique_ptr<Command> whatif_verb();
 
 }  // namespace tidemark::cli

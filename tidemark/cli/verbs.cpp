@@ -5,16 +5,19 @@ namespace tidemark::cli {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    {"plan", "Plan a problem inside a memory budget", plan_verb},
-    {"check", "Check a plan, its figures and its proof against the problem", check_verb},
+    {"models", "List the model zoo with its parameter counts", models_verb},
+    {"plan", "Plan a problem or a model inside a memory budget", plan_verb},
     {"frontier", "Plan for many budgets: the curve of time against memory", frontier_verb},
+    {"train", "Train a model inside a budget, with checkpoints", train_verb},
+    {"bench", "Measure a training step at several budgets", bench_verb},
+    {"verify", "Train inside a budget and with everything kept: the same bits?", verify_verb},
+    {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
+    {"pose", "Write the training step of a model as a problem file", pose_verb},
     {"smallest", "Find the smallest budget that can be planned, and what bounds it", smallest_verb},
     {"bound", "Prove what no plan for a budget can beat", bound_verb},
+    {"check", "Check a plan, its figures and its proof against the problem", check_verb},
     {"pack", "Give buffers with lifetimes offsets in one arena", pack_verb},
     {"schedule", "Count what a checkpoint schedule for a loop costs", schedule_verb},
-    {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
-    {"models", "List the model zoo with its parameter counts", models_verb},
-    {"pose", "Write the training step of a model as a problem file", pose_verb},
 };
 
 }  // namespace

@@ -3,9 +3,13 @@
 
 namespace tidemark {
 
-plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
+Posed posed_of(Graph graph, const CompileOptions& options) {
   const int threads = (options.device ? options.device : cpu())->threads();
-  return pose(optimise(std::move(graph), options.passes), {.threads = threads, .name = options.name}).problem;
+  return pose(optimise(std::move(graph), options.passes), {.threads = threads, .name = options.name});
+}
+
+plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
+  return posed_of(std::move(graph), options).problem;
 }
 
 CompileCache::CompileCache(CompileOptions options)

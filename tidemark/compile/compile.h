@@ -18,6 +18,8 @@
 
 namespace tidemark {
 
+// What compiling the graph would plan, with the kernel of each task; nothing is allocated or run.
+TIDEMARK_API Posed posed_of(Graph graph, const CompileOptions& options);
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
 // One Compiled for each signature: the types of the tensors, where they stand in the arguments, and every other value

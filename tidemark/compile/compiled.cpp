@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/compile/planning.h"
 #include "tidemark/front/eager.h"
-#include "tidemark/plan/budget.h"
-#include "tidemark/plan/planners.h"
-#include "tidemark/plan/smallest.h"
-#include "tidemark/plan/solve.h"
 
 namespace tidemark {
 
@@ -18,66 +15,16 @@ Budget Budget::minimum() {
   return b;
 }
 
-namespace {
-
-plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options) {
-  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
-  if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
-    fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
-  }
-  if (options.memory.kind == Budget::Kind::fraction && !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
-    fail(Error::Kind::usage, "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB", options.memory.fraction);
-  }
-  switch (options.memory.kind) {
-    case Budget::Kind::unlimited:
-      break;
-    case Budget::Kind::bytes:
-      solve_options.budget = options.memory.bytes;
-      break;
-    case Budget::Kind::fraction: {
-      const Bytes resident = plan::resident_bytes(problem);
-      solve_options.budget =
-          resident + static_cast<Bytes>(options.memory.fraction *
-                                        static_cast<double>(plan::store_all_live_peak(problem) - resident));
-      break;
-    }
-    case Budget::Kind::minimum:
-      break;
-  }
-  const bool minimum = options.memory.kind == Budget::Kind::minimum;
-  const std::string planner = !options.planner.empty()               ? options.planner
-                              : solve_options.budget < 0 && !minimum ? "store_all"
-                                                                     : "solve";
-  const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
-  if (planner != "solve" && named == nullptr)
-    fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
-  plan::Plan plan = named     ? plan::run_planner(*named, problem, solve_options)
-                    : minimum ? plan::smallest_peak(problem, solve_options).plan
-                              : plan::solve(problem, solve_options);
-  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
-    std::string message =
-        fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
-    if (plan.peak_bound && *plan.peak_bound > solve_options.budget) {
-      message += fmt::format("; needs at least {}", format_bytes(*plan.peak_bound));
-    } else if (plan.smallest_peak) {
-      message += fmt::format("; the least found in the time given is {}", format_bytes(*plan.smallest_peak));
-    }
-    if (!plan.reason.empty()) message += ": " + plan.reason;
-    throw Error(Error::Kind::infeasible, message);
-  }
-  const std::string broken = plan::check(problem, plan);
-  TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
-  return plan;
-}
-
-}  // namespace
-
 Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
   graph = optimise(std::move(graph), options.passes);
   posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
-  plan_ = make_plan(posed_.problem, options);
-  program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
+  for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
+  verify_ = options.verify;
+  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), nullptr);
+  fallback_ = planned.fallback;
+  plan_ = std::move(planned.plan);
+  program_ = std::make_shared<const Program>(std::move(planned.program));
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
@@ -110,15 +57,27 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       }
     }
     residents_[i] = storages[i]->data();
-    resident += round_up(t.type().bytes(), problem().align);
+    const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
+    if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);
   }
   // Planning allocates nothing: the arena comes with the first run.
   if (!executor_) {
     const Bytes before = device_->allocated();
-    executor_ = std::make_unique<Executor>(program_, device_);
+    executor_ = std::make_unique<Executor>(program_, device_, nullptr, tiers_);
+    if (verify_) executor_->verify_repeats();
     arena_measured_ = device_->allocated() - before;
   }
-  executor_->run(residents_, timeline);
+  if (!executor_->run(residents_, timeline)) {
+    // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without codecs.
+    notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
+                                 executor_->overflowed(), fallback_->plan.seconds, plan_.seconds));
+    executor_.reset();
+    plan_ = fallback_->plan;
+    program_ = std::make_shared<const Program>(fallback_->program);
+    fallback_.reset();
+    storages.clear();
+    return run(arguments, given_up, timeline);
+  }
   measured_ = resident + arena_measured_;
   Tensors outputs;
   outputs.reserve(g.outputs.size());
@@ -155,17 +114,24 @@ Timeline Compiled::timeline() const {
   return t;
 }
 
+std::vector<Bytes> Compiled::tiers_measured() const {
+  std::vector<Bytes> bytes;
+  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
+  return bytes;
+}
+
 std::vector<MemoryRow> Compiled::memory() const {
   Bytes state = 0, inputs = 0;
   const Graph& g = graph();
   for (std::size_t i = 0; i < g.inputs.size(); ++i) {
+    if (!problem().buffers[static_cast<std::size_t>(program_->residents[i])].resident) continue;
     (updated_by_[i] >= 0 ? state : inputs) += round_up(g.type(g.inputs[i]).bytes(), problem().align);
   }
   // The arena at its fullest moment: workspace of that task, outputs among what is live, the rest
   // activations.
   Bytes most = 0, workspace = 0;
   for (const Instr& i : program_->instrs) {
-    if (i.live > most) most = i.live, workspace = problem().tasks[static_cast<std::size_t>(i.task)].workspace;
+    if (i.live > most) most = i.live, workspace = i.task < 0 ? 0 : problem().tasks[static_cast<std::size_t>(i.task)].workspace;
   }
   const Bytes live = std::max<Bytes>(0, most - state - inputs);
   return {{"state (parameters, optimizer)", state},

@@ -31,6 +31,15 @@ class TIDEMARK_API Budget {
   double fraction = 1;  // of the store-all peak above the resident bytes, as docs/format.md defines per cent
 };
 
+// What must happen to the values whose names match a pattern (`*`, `?`): `keep`: made once, never made again; `recompute`: not
+// kept between the uses that lie farthest apart, but made again for the later ones.
+struct Pin {
+  enum class What : std::uint8_t { keep, recompute };
+  std::string pattern;
+  What what = What::keep;
+};
+inline constexpr Pin::What keep = Pin::What::keep, recompute = Pin::What::recompute;
+
 struct CompileOptions {
   Budget memory;
   std::shared_ptr<Device> device;  // null: cpu() on all threads
@@ -41,7 +50,17 @@ struct CompileOptions {
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
+  std::vector<TierSpec> tiers;  // where buffers may be copied: {host(8_GiB), disk("/tmp", 64_GiB)}, each with its own account
+  // Updates of state wait for the last copy or codec that can fail, so that an error leaves the state as before the step. False:
+  // they need not, which saves holding gradients, and an error in the middle of a step may leave state half updated.
+  bool atomic = true;
+  bool makers = true;               // other ways to make values again that change no bit
+  std::vector<std::string> allow;   // lossy ones, by name: "bf16", "f16", "int8", …
+  std::vector<Pin> pins;
+  bool verify = false;              // compare every value made again with the first, in every step
 };
+
+struct Planned;
 
 struct MemoryRow {
   std::string what;
@@ -70,6 +89,10 @@ class TIDEMARK_API Compiled {
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
   // the first run.
   Bytes peak_measured() const { return measured_; }
+  // What happened that was not planned, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
+  // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
+  std::vector<Bytes> tiers_measured() const;
   // What the peak consists of; the rows add up to it.
   std::vector<MemoryRow> memory() const;
 
@@ -81,6 +104,10 @@ class TIDEMARK_API Compiled {
   std::unique_ptr<Executor> executor_;
   std::vector<void*> residents_;
   std::vector<std::weak_ptr<Storage>> lent_;
+  std::vector<TierSpec> tiers_;
+  bool verify_ = false;
+  std::shared_ptr<const Planned> fallback_;
+  std::vector<std::string> notes_;
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   Bytes arena_measured_ = 0, measured_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
+#include "tidemark/runtime/profiler.h"
 
 namespace tidemark {
 namespace {
@@ -25,7 +26,11 @@ Posed pose(Graph graph, const PoseOptions& options) {
   Posed posed;
   plan::Problem& problem = posed.problem;
   Binding& binding = posed.binding;
+  DeviceProfile otherwise;
+  if (options.profile == nullptr) otherwise = cpu_profile(options.threads);
+  const DeviceProfile* profile = options.profile != nullptr ? options.profile : &otherwise;
   problem.name = options.name;
+  problem.device = profile->device;
   problem.align = 64;
   binding.buffer_of_value.assign(graph.values.size(), -1);
   const auto add_buffer = [&](ValueId v, bool resident, const char* kind) {
@@ -57,16 +62,11 @@ Posed pose(Graph graph, const PoseOptions& options) {
     }
     if (is_view(graph, node)) continue;
 
-    KernelSpec spec{.attrs = node.attrs, .regions = node.regions, .threads = options.threads};
-    for (const ValueId v : node.in) spec.in.push_back(graph.value(v));
-    for (const ValueId v : node.out) spec.out.push_back(graph.value(v));
+    const KernelSpec spec = spec_of(graph, node, options.threads);
     std::shared_ptr<const Kernel> kernel = prepare(*node.op, spec);
-    const Cost cost = cost_of(*node.op, spec);
     plan::Task task{.name = node.out.empty() ? node.op->name : graph.value(node.out[0]).name,
                     .kind = node.op->name};
-    task.seconds = std::max(cost.flops / options.roofline.flops_per_second,
-                            cost.bytes / options.roofline.bytes_per_second) +
-                   options.roofline.seconds_per_task;
+    task.seconds = estimate(*profile, *node.op, spec).seconds;
     task.workspace = kernel->workspace();
     task.random = node.op->facts.random;
     const auto buffer = [&](ValueId v) { return binding.buffer_of_value[static_cast<std::size_t>(v)]; };
@@ -93,6 +93,14 @@ Posed pose(Graph graph, const PoseOptions& options) {
         task.in_place.emplace_back(b, buffer(to));
       }
     }
+    const auto operand = [&](ValueId v) {
+      const Value& value = graph.value(v);
+      return BufferPart{buffer(v), value.layout.offset * size_of(value.type.dtype)};
+    };
+    TaskOperands operands;
+    for (const ValueId v : node.in) operands.in.push_back(operand(v));
+    for (const ValueId v : node.out) operands.out.push_back(operand(v));
+    binding.operands_of_task.push_back(std::move(operands));
     problem.tasks.push_back(std::move(task));
     binding.node_of_task.push_back(static_cast<std::int32_t>(n));
     binding.kernel_of_task.push_back(std::move(kernel));

@@ -21,7 +21,8 @@ const void* Tensor::raw(DType wanted) const {
     fail(Error::Kind::usage, "[data] asked for {} vs a tensor of {}", name_of(wanted), to_string(type()));
   const std::shared_ptr<Storage> known = storage() ? storage() : recorder()->contents(*this);
   if (!known) {
-    fail(Error::Kind::usage, "[data] the value of {} is not known while tracing; return it, or use where() to choose by value",
+    fail(Error::Kind::usage,
+         "[data] the value of {} is not known while tracing; return it, or use where() to choose by value",
          to_string(type()));
   }
   return known->data();
@@ -52,6 +53,11 @@ Recorder& newest_recorder(std::span<const Tensor> in) {
 
 Tensors apply(const Op& op, std::span<const Tensor> in, Attrs attrs, Where where,
               std::vector<Graph> regions) {
+  // Ops are objects of the library; before main() a static library's may not be there yet.
+  if (op.name == nullptr)
+    fail(Error::Kind::usage,
+         "[tensor] an operation before main() began; make global tensors inside a function");
+  const Called called(op.name, where);
   for (const Tensor& t : in) {
     if (!t.defined()) fail(Error::Kind::usage, "[{}] an undefined tensor is used; assign it first", op.name);
   }
@@ -59,6 +65,7 @@ Tensors apply(const Op& op, std::span<const Tensor> in, Attrs attrs, Where where
 }
 
 Tensor apply_beside(const Tensor& like, const Op& op, Attrs attrs, Where where) {
+  const Called called(op.name, where);
   return like.recorder()->record(op, {}, std::move(attrs), {}, where)[0];
 }
 
@@ -71,17 +78,20 @@ std::string to_string(const Loc& loc) {
 
 std::vector<Type> infer_types(const Op& op, std::span<const Type> in, const Attrs& attrs,
                               const std::vector<Graph>& regions, Where where) {
-  try {
-    return op.infer(InferArgs{op.name, in, attrs, regions});
-  } catch (const Error& e) {
-    const std::string at = to_string(Loc{where.file_name(), where.line()});
-    std::string message = e.what();
-    // Shape errors know the axis, not the op; say the op first in every case.
-    if (message.rfind(fmt::format("[{}]", op.name), 0) != 0)
-      message = fmt::format("[{}] {}", op.name, message);
-    throw Error(e.kind(),
-                fmt::format("{} ({}){}", message, at, Scope::path().empty() ? "" : " in " + Scope::path()));
+  const Called called(op.name, where);
+  return op.infer(InferArgs{op.name, in, attrs, regions});
+}
+
+std::string Called::complete(Error::Kind kind, std::string message) const {
+  // Shapes know the axis, not the op; say the op first in every case.
+  for (const std::string_view general : {"[shape] ", "[tensor] "}) {
+    if (message.starts_with(general)) message.erase(0, general.size());
   }
+  if (!message.starts_with('[')) message = fmt::format("[{}] {}", op_, message);
+  if (outer() != nullptr) return outer()->complete(kind, std::move(message));
+  const std::string at = to_string(Loc{where_.file_name(), where_.line()});
+  if (at.empty() || message.find("(" + at + ")") != std::string::npos) return message;
+  return fmt::format("{} ({}){}", message, at, Scope::path().empty() ? "" : " in " + Scope::path());
 }
 
 Scope::Scope(const std::string& name) : length_before_(scope_path.size()) {

@@ -18,6 +18,7 @@ namespace tidemark {
 class Recorder;
 class Indexed;
 struct Index;
+TIDEMARK_API const Index& no_index();  // stands for an index not given
 // Defaulted last parameter of every operation, so that errors and `explain` name the user's line.
 using Where = std::source_location;
 
@@ -67,12 +68,13 @@ class TIDEMARK_API Tensor {
   Indexed operator[](const Index& index) &;
   Tensor operator[](const Index& index) const&;
   Tensor operator[](const Index& index) &&;  // a temporary has no later version: the part alone
-  template <typename... Indices>
-  Indexed operator()(const Indices&... indices) &;
-  template <typename... Indices>
-  Tensor operator()(const Indices&... indices) const&;
-  template <typename... Indices>
-  Tensor operator()(const Indices&... indices) &&;
+  Indexed operator()(const Index& a, const Index& b = no_index(), const Index& c = no_index(),
+                     const Index& d = no_index(), const Index& e = no_index(), const Index& f = no_index()) &;
+  Tensor operator()(const Index& a, const Index& b = no_index(), const Index& c = no_index(),
+                    const Index& d = no_index(), const Index& e = no_index(),
+                    const Index& f = no_index()) const&;
+  Tensor operator()(const Index& a, const Index& b = no_index(), const Index& c = no_index(),
+                    const Index& d = no_index(), const Index& e = no_index(), const Index& f = no_index()) &&;
 
  private:
   struct Impl {
@@ -110,6 +112,18 @@ class TIDEMARK_API Recorder : public std::enable_shared_from_this<Recorder> {
   std::uint64_t serial_;
 };
 
+// Alive while an operation is asked for: errors get its name in front, where they have none, and the line of the
+// user who asked, which is the outermost one's.
+class TIDEMARK_API Called : public ErrorContext {
+ public:
+  Called(const char* op, Where where) : op_(op), where_(where) {}
+  std::string complete(Error::Kind kind, std::string message) const override;
+
+ private:
+  const char* op_;
+  Where where_;
+};
+
 // The newest of the recorders of the defined tensors among `in`.
 TIDEMARK_API Recorder& newest_recorder(std::span<const Tensor> in);
 TIDEMARK_API Tensors apply(const Op& op, std::span<const Tensor> in, Attrs attrs, Where where,
@@ -119,7 +133,7 @@ TIDEMARK_API Tensor apply_beside(const Tensor& like, const Op& op, Attrs attrs, 
 inline Tensor apply1(const Op& op, std::initializer_list<Tensor> in, Attrs attrs, Where where) {
   return apply(op, std::span<const Tensor>(in.begin(), in.size()), std::move(attrs), where)[0];
 }
-// The output types by the op's own rule; errors get the user's line added.
+// The output types by the op's own rule.
 TIDEMARK_API std::vector<Type> infer_types(const Op& op, std::span<const Type> in, const Attrs& attrs,
                                            const std::vector<Graph>& regions, Where where);
 

@@ -222,6 +222,7 @@ BatchNorm batch_norm_training(const Tensor& x, const Tensor& scale, const Tensor
 
 Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& shift, const Tensor& mean,
                             const Tensor& variance, double epsilon, Where where) {
+  const Called called("batch_norm_inference", where);
   if (x.rank() < 2 || scale.shape() != Shape{x.size(1)} || shift.shape() != scale.shape() ||
       mean.shape() != scale.shape() || variance.shape() != scale.shape())
     fail(Error::Kind::usage, "[batch_norm] {} vs scale {}, shift {}, mean {}, variance {}",

@@ -251,6 +251,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const ConvOptions& options,
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const ConvTransposeOptions& options,
                         Where where) {
+  const Called called("conv_transpose2d", where);
   if (x.rank() != 4 || weight.rank() != 4)
     fail(Error::Kind::usage, "[conv_transpose2d] {} vs {}: both must have 4 axes", to_string(x.shape()),
          to_string(weight.shape()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/elementwise.h"
 
+#include "tidemark/base/scalar.h"
 #include "tidemark/kernels/cpu/elementwise.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/ref/elementwise.h"
@@ -140,18 +141,18 @@ struct Pair2 {
   Where where;
 };
 Tensor as_tensor(const char* op, const Operand& x, const Tensor& like) {
-  if (x.tensor.defined()) return x.tensor;
+  if (!x.is_number) return x.tensor;
   const DType d = like.dtype();
-  if (!is_float(d) && x.number != static_cast<double>(static_cast<std::int64_t>(x.number)))
+  if (!is_float(d) && x.number != static_cast<double>(scalar::to_integer<std::int64_t>(x.number)))
     fail(Error::Kind::usage, "[{}] the number {} vs a tensor of {}; cast it first", op, x.number, name_of(d));
   return full_beside(like, Type{{}, d}, x.number, x.where);
 }
 Pair2 both(const char* op, const Operand& a, const Operand& b) {
-  if (!a.tensor.defined() && !b.tensor.defined())
-    fail(Error::Kind::usage, "[{}] neither argument is a tensor", op);
+  if (a.is_number && b.is_number) fail(Error::Kind::usage, "[{}] neither argument is a tensor", op);
   return {as_tensor(op, a, b.tensor), as_tensor(op, b, a.tensor), a.where};
 }
 Tensor apply2(const Op& op, const Operand& x, const Operand& y) {
+  const Called called(op.name, x.where);
   const auto [a, b, where] = both(op.name, x, y);
   return apply1(op, {a, b}, {}, where);
 }
@@ -338,7 +339,7 @@ const Op stop_gradient_op =
 std::vector<double> cast_params(const Attrs& a) { return {static_cast<double>(a.integer("dtype"))}; }
 const Op cast_op = [] {
   Op op = elementwise<tiles::cast>(
-      "cast", "x in another dtype; floats to integers towards zero.",
+      "cast", "x in another dtype; floats to integers towards zero, beyond them the nearest, NaN as 0.",
       [](const InferArgs& a) -> std::vector<Type> {
         return {{a.in[0].shape, a.attrs.dtype()}};
       },
@@ -398,7 +399,7 @@ Tensor& operator*=(Tensor& a, const Operand& b) { return a = Operand(a, b.where)
 Tensor& operator/=(Tensor& a, const Operand& b) { return a = Operand(a, b.where) / b; }
 
 Tensor pow(const Operand& a, const Operand& b) {
-  if (a.tensor.defined() && !b.tensor.defined()) {  // exact, and much cheaper
+  if (!a.is_number && b.is_number) {  // exact, and much cheaper
     const Tensor& x = a.tensor;
     if (b.number == 1) return x;
     if (b.number == 2) return square(x, a.where);
@@ -424,6 +425,7 @@ Tensor logical_or(const Tensor& a, const Tensor& b, Where where) {
 Tensor logical_not(const Tensor& a, Where where) { return apply1(logical_not_op, {a}, {}, where); }
 
 Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
+  const Called called("where", x.where);
   const auto [a, b, at] = both("where", x, y);
   return apply1(where_op, {condition, a, b}, {}, at);
 }

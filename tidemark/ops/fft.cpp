@@ -73,12 +73,14 @@ Complex fft(const Complex& x, Where where) { return transform(x, false, where); 
 Complex ifft(const Complex& x, Where where) { return transform(x, true, where); }
 
 Complex rfft(const Tensor& x, Where where) {
+  const Called called("rfft", where);
   const Complex all = fft({x, zeros_like(x, where)}, where);
   const std::int64_t kept = x.size(-1) / 2 + 1;
   return {slice(all.re, -1, 0, kept, 1, where), slice(all.im, -1, 0, kept, 1, where)};
 }
 
 Tensor irfft(const Complex& x, std::int64_t n, Where where) {
+  const Called called("irfft", where);
   if (n < 1 || x.re.size(-1) != n / 2 + 1) {
     fail(Error::Kind::usage, "[irfft] {} frequencies vs {} for a signal of {}", x.re.size(-1), n / 2 + 1, n);
   }

@@ -188,12 +188,15 @@ Tensor embedding(const Tensor& table, const Tensor& indices, Where where) {
   return apply1(embedding_op, {table, indices}, {}, where);
 }
 Tensor index_select(const Tensor& x, const Tensor& indices, int axis, Where where) {
+  const Called called("index_select", where);
   return apply1(index_select_op, {x, indices}, {{"axis", std::int64_t{x.shape().normalise(axis)}}}, where);
 }
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
+  const Called called("gather", where);
   return apply1(gather_op, {x, indices}, {{"axis", std::int64_t{x.shape().normalise(axis)}}}, where);
 }
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis, Where where) {
+  const Called called("scatter_add", where);
   return apply1(scatter_add_op, {x, indices, updates}, {{"axis", std::int64_t{x.shape().normalise(axis)}}},
                 where);
 }

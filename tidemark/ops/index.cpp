@@ -67,6 +67,7 @@ Operand::Operand(Indexed& part, Where w) : tensor(static_cast<Tensor>(part)), wh
 Operand::Operand(Indexed&& part, Where w) : tensor(static_cast<Tensor>(part)), where(w) {}
 
 Tensor read_part(const Tensor& x, const std::vector<Index>& indices, Where where) {
+  const Called called("index", where);
   check_count(x, indices);
   std::vector<Part> parts;
   for (std::size_t a = 0; a < indices.size(); ++a)
@@ -81,9 +82,11 @@ Tensor read_part(const Tensor& x, const std::vector<Index>& indices, Where where
 }
 
 Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Operand& part) {
+  const Called called("index", part.where);
   check_count(x, indices);
-  if (part.tensor.defined() && part.tensor.dtype() != x.dtype()) {
-    fail(Error::Kind::usage, "[x[i] = v] dtypes differ: {} vs {}; cast one", to_string(x.type()), to_string(part.tensor.type()));
+  if (!part.is_number && part.tensor.dtype() != x.dtype()) {
+    fail(Error::Kind::usage, "[x[i] = v] dtypes differ: {} vs {}; cast one", to_string(x.type()),
+         to_string(part.tensor.type()));
   }
   std::vector<Part> parts;
   std::vector<std::int64_t> kept, full;
@@ -94,24 +97,51 @@ Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Oper
     full.push_back(n);
     if (!parts[k].drop) kept.push_back(n);
   }
-  const Tensor value = part.tensor.defined()
-                           ? broadcast_to(part.tensor, Shape(kept), part.where)
-                           : full_beside(x, {Shape(kept), x.dtype()}, part.number, part.where);
+  const Tensor value = part.is_number ? full_beside(x, {Shape(kept), x.dtype()}, part.number, part.where)
+                                      : broadcast_to(part.tensor, Shape(kept), part.where);
   return write_axes(x, reshape(value, full, part.where), parts, 0, part.where);
 }
 
-Indexed::operator Tensor() const { return read_part(whole_, indices_); }
+Indexed::operator Tensor() const { return read_part(whole_, indices_, indices_.front().where); }
 Indexed& Indexed::operator=(const Operand& part) {
   whole_ = write_part(whole_, indices_, part);
   return *this;
 }
 Indexed& Indexed::operator+=(const Operand& part) {
-  whole_ = write_part(whole_, indices_, Operand(Operand(read_part(whole_, indices_, part.where), part.where) + part, part.where));
+  whole_ =
+      write_part(whole_, indices_,
+                 Operand(Operand(read_part(whole_, indices_, part.where), part.where) + part, part.where));
   return *this;
 }
 
-Indexed Tensor::operator[](const Index& index) & { return Indexed(*this, {index}); }
-Tensor Tensor::operator[](const Index& index) const& { return read_part(*this, {index}); }
-Tensor Tensor::operator[](const Index& index) && { return read_part(*this, {index}); }
+const Index& no_index() {
+  static const Index none(all);
+  return none;
+}
+namespace {
+std::vector<Index> given(std::initializer_list<const Index*> indices) {
+  std::vector<Index> result;
+  for (const Index* i : indices) {
+    if (i != &no_index()) result.push_back(*i);
+  }
+  return result;
+}
+}  // namespace
+
+Indexed Tensor::operator[](const Index& i) & { return Indexed(*this, {i}); }
+Tensor Tensor::operator[](const Index& i) const& { return read_part(*this, {i}, i.where); }
+Tensor Tensor::operator[](const Index& i) && { return read_part(*this, {i}, i.where); }
+Indexed Tensor::operator()(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e,
+                           const Index& f) & {
+  return Indexed(*this, given({&a, &b, &c, &d, &e, &f}));
+}
+Tensor Tensor::operator()(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e,
+                          const Index& f) const& {
+  return read_part(*this, given({&a, &b, &c, &d, &e, &f}), a.where);
+}
+Tensor Tensor::operator()(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e,
+                          const Index& f) && {
+  return read_part(*this, given({&a, &b, &c, &d, &e, &f}), a.where);
+}
 
 }  // namespace tidemark

@@ -17,12 +17,13 @@ inline constexpr struct All {
 
 // One axis: a position (the axis goes away) or a slice.
 struct Index {
-  Index(std::int64_t p) : position(p) {}  // NOLINT: implicit by design
-  Index(int p) : position(p) {}           // NOLINT
-  Index(const Slice& s) : part(s) {}      // NOLINT
-  Index(All) {}                           // NOLINT
+  Index(std::int64_t p, Where w = Where::current()) : position(p), where(w) {}  // NOLINT: implicit by design
+  Index(int p, Where w = Where::current()) : position(p), where(w) {}           // NOLINT
+  Index(const Slice& s, Where w = Where::current()) : part(s), where(w) {}      // NOLINT
+  Index(All, Where w = Where::current()) : where(w) {}                          // NOLINT
   std::optional<std::int64_t> position;
   Slice part;
+  Where where;  // the user's line
 };
 
 class TIDEMARK_API Indexed {
@@ -38,21 +39,7 @@ class TIDEMARK_API Indexed {
   std::vector<Index> indices_;
 };
 
-TIDEMARK_API Tensor read_part(const Tensor& x, const std::vector<Index>& indices,
-                              Where where = Where::current());
+TIDEMARK_API Tensor read_part(const Tensor& x, const std::vector<Index>& indices, Where where);
 TIDEMARK_API Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Operand& part);
-
-template <typename... Indices>
-Indexed Tensor::operator()(const Indices&... indices) & {
-  return Indexed(*this, {Index(indices)...});
-}
-template <typename... Indices>
-Tensor Tensor::operator()(const Indices&... indices) const& {
-  return read_part(*this, {Index(indices)...});
-}
-template <typename... Indices>
-Tensor Tensor::operator()(const Indices&... indices) && {
-  return read_part(*this, {Index(indices)...});
-}
 
 }  // namespace tidemark

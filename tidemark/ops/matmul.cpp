@@ -190,6 +190,7 @@ OpList matmul_ops() {
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
+  const Called called("matmul", where);
   if (a.rank() == 0 || b.rank() == 0)
     fail(Error::Kind::usage, "[matmul] {} x {}: a scalar has no axes to multiply over", to_string(a.shape()),
          to_string(b.shape()));
@@ -199,6 +200,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
 }
 
 Tensor einsum(const std::string& spec, const Tensors& operands, Where where) {
+  const Called called("einsum", where);
   if (operands.empty() || operands.size() > 2)
     fail(Error::Kind::unsupported, "[einsum] {} operands; it takes one or two", operands.size());
   Contraction c = parse_einsum(spec, operands.size());

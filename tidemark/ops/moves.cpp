@@ -224,11 +224,13 @@ const Op flip_op{
 }  // namespace
 
 Tensor concat(const Tensors& parts, int axis, Where where) {
+  const Called called("concat", where);
   if (parts.empty()) fail(Error::Kind::usage, "[concat] no parts");
   if (parts.size() == 1) return parts[0];
   return apply(concat_op, parts, along(parts[0].shape().normalise(axis)), where)[0];
 }
 Tensor stack(const Tensors& parts, int axis, Where where) {
+  const Called called("stack", where);
   if (parts.empty()) fail(Error::Kind::usage, "[stack] no parts");
   const int a = axis < 0 ? axis + parts[0].rank() + 1 : axis;
   Tensors wider;
@@ -237,6 +239,7 @@ Tensor stack(const Tensors& parts, int axis, Where where) {
 }
 Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, double value,
            Where where) {
+  const Called called("pad", where);
   Sizes low, high;
   bool any = false;
   for (const auto& [l, h] : widths) {
@@ -249,12 +252,14 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64
 }
 Tensor update_slice(const Tensor& x, const Tensor& part, int axis, std::int64_t begin, std::int64_t step,
                     Where where) {
+  const Called called("update_slice", where);
   const int a = x.shape().normalise(axis);
   if (begin < 0) begin += x.size(a);
   return apply1(update_slice_op, {x, part}, {{"axis", std::int64_t{a}}, {"begin", begin}, {"step", step}},
                 where);
 }
 Tensor roll(const Tensor& x, std::int64_t shift, int axis, Where where) {
+  const Called called("roll", where);
   const int a = x.shape().normalise(axis);
   const std::int64_t n = x.size(a);
   if (n == 0) return x;
@@ -264,6 +269,7 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis, Where where) {
   return concat({parts[1], parts[0]}, a, where);
 }
 Tensor flip(const Tensor& x, int axis, Where where) {
+  const Called called("flip", where);
   return apply1(flip_op, {x}, along(x.shape().normalise(axis)), where);
 }
 

@@ -285,6 +285,7 @@ Tensors backward(const Tensor& ct, const Tensor& x, const Tensor& scale, const T
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& shift, double epsilon, Where where) {
+  const Called called("layer_norm", where);
   const Attrs attrs{{"epsilon", epsilon}};
   if (!scale.defined() && !shift.defined()) return apply(layer_norm_op, std::span(&x, 1), attrs, where)[0];
   const Type vector{{x.size(-1)}, x.dtype()};
@@ -293,6 +294,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& shift, dou
   return apply(layer_norm_op, in, attrs, where)[0];
 }
 Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon, Where where) {
+  const Called called("rms_norm", where);
   const Attrs attrs{{"epsilon", epsilon}};
   if (!scale.defined()) return apply(rms_norm_op, std::span(&x, 1), attrs, where)[0];
   const Tensor in[] = {x, scale};
@@ -300,6 +302,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& scale, double epsilon, Where wher
 }
 Tensor group_norm(const Tensor& x, const Tensor& scale, const Tensor& shift, int groups, double epsilon,
                   Where where) {
+  const Called called("group_norm", where);
   if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
     fail(Error::Kind::usage, "[group_norm] {} groups vs the channels of {}", groups, to_string(x.shape()));
   const std::int64_t n = x.size(0), c = x.size(1);

@@ -13,12 +13,14 @@ struct Operand {
   Operand(const Tensor& t, Where w = Where::current()) : tensor(t), where(w) {}  // NOLINT: implicit by design
   template <typename N>
     requires std::integral<N> || std::floating_point<N>
-  Operand(N n, Where w = Where::current()) : number(static_cast<double>(n)), where(w) {}  // NOLINT
+  Operand(N n, Where w = Where::current())  // NOLINT
+      : number(static_cast<double>(n)), is_number(true), where(w) {}
   Operand(Indexed& part, Where w = Where::current());                                     // NOLINT
   Operand(Indexed&& part, Where w = Where::current());                                    // NOLINT
 
-  Tensor tensor;  // undefined: a number
+  Tensor tensor;
   double number = 0;
+  bool is_number = false;
   Where where;
 };
 

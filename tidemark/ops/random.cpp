@@ -90,17 +90,20 @@ Attrs described(const Tensor& key, const Shape& shape, DType dtype) {
 
 Tensor random_uniform(const Tensor& key, const Shape& shape, double low, double high, DType dtype,
                       Where where) {
+  const Called called("random_uniform", where);
   Attrs attrs = described(key, shape, dtype);
   attrs.set("low", low).set("high", high);
   return apply1(uniform_op, {key}, std::move(attrs), where);
 }
 Tensor random_normal(const Tensor& key, const Shape& shape, double mean, double deviation, DType dtype,
                      Where where) {
+  const Called called("random_normal", where);
   Attrs attrs = described(key, shape, dtype);
   attrs.set("mean", mean).set("deviation", deviation);
   return apply1(normal_op, {key}, std::move(attrs), where);
 }
 Tensor dropout(const Tensor& x, double rate, const Tensor& key, Where where) {
+  const Called called("dropout", where);
   if (rate == 0) return x;
   return apply1(dropout_op, {x, key}, {{"rate", rate}, {"stream", key.next_draw()}}, where);
 }

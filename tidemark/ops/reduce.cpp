@@ -108,15 +108,46 @@ const Op min_op = [] {
   return op;
 }();
 
-// Away from zeros y / x. A single zero takes the product of the others, two leave nothing.
+// For each element the product of the others, by a tree of products and never by a division: right at zeros, and its
+// derivatives of every order with it.
 Tensor others(const Rule& r) {
-  const Sizes& list = r.attrs().integers("axes");
-  const Axes axes(list.begin(), list.end());
-  const Tensor zero = equal(r.x(), 0);
-  const Tensor safe = where(zero, ones_like(r.x()), r.x());
-  const Tensor rest = prod(safe, axes, {.axes = true});
-  const Tensor zeros = sum(cast(zero, r.x().dtype()), axes, {.axes = true});
-  return where(zero, where(equal(zeros, 1), rest, 0), where(equal(zeros, 0), rest / safe, 0));
+  const Tensor& x = r.x();
+  const Sizes& reduced = r.attrs().integers("axes");
+  std::vector<int> order, back(static_cast<std::size_t>(x.rank()));
+  Sizes rows;
+  for (int a = 0; a < x.rank(); ++a) {
+    if (std::find(reduced.begin(), reduced.end(), a) != reduced.end()) continue;
+    order.push_back(a);
+    rows.push_back(x.size(a));
+  }
+  order.insert(order.end(), reduced.begin(), reduced.end());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  const Tensor moved = permute(x, order);
+  if (x.numel() == 0) return x;
+  const auto with_last = [&](std::initializer_list<std::int64_t> last) {
+    Sizes sizes = rows;
+    sizes.insert(sizes.end(), last);
+    return sizes;
+  };
+  const int axis = static_cast<int>(rows.size());
+  const auto half = [&](const Tensor& t, int which) { return slice(t, axis, which, t.size(axis), 2); };
+  Tensors levels{reshape(moved, with_last({-1}))};
+  Sizes lengths;  // before an odd one got a 1 behind it
+  while (levels.back().size(axis) > 1) {
+    Tensor& level = levels.back();
+    lengths.push_back(level.size(axis));
+    std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(axis) + 1);
+    widths.back().second = lengths.back() % 2;
+    level = pad(level, widths, 1);
+    levels.push_back(half(level, 0) * half(level, 1));
+  }
+  Tensor rest = ones_like(levels.back());
+  for (std::size_t l = lengths.size(); l-- > 0;) {
+    const Tensor pairs = stack({rest * half(levels[l], 1), rest * half(levels[l], 0)}, -1);
+    rest = slice(reshape(pairs, with_last({-1})), axis, 0, lengths[l]);
+  }
+  return permute(reshape(rest, moved.shape().sizes()), back);
 }
 const Op prod_op = [] {
   Op op = fold_op<Fold::prod>("prod", "The product over axes; of integers as i64.", sum_infer);
@@ -136,25 +167,30 @@ Attrs fold_attrs(const Tensor& x, const Axes& axes, Keep keep) {
   for (const int a : axes) normal.push_back(x.shape().normalise(a));
   std::sort(normal.begin(), normal.end());
   if (std::adjacent_find(normal.begin(), normal.end()) != normal.end())
-    fail(Error::Kind::usage, "[reduce] an axis is given twice for {}", to_string(x.shape()));
+    fail(Error::Kind::usage, "[shape] an axis is given twice for {}", to_string(x.shape()));
   return {{"axes", normal}, {"keep", std::int64_t{keep.axes}}};
 }
 
 }  // namespace
 
 Tensor sum(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  const Called called("sum", where);
   return apply1(sum_op, {x}, fold_attrs(x, axes, keep), where);
 }
 Tensor max(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  const Called called("max", where);
   return apply1(max_op, {x}, fold_attrs(x, axes, keep), where);
 }
 Tensor min(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  const Called called("min", where);
   return apply1(min_op, {x}, fold_attrs(x, axes, keep), where);
 }
 Tensor prod(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  const Called called("prod", where);
   return apply1(prod_op, {x}, fold_attrs(x, axes, keep), where);
 }
 Tensor mean(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  const Called called("mean", where);
   if (!is_float(x.dtype()))
     fail(Error::Kind::usage, "[mean] {} is not a floating type; cast it", to_string(x.type()));
   const Tensor total = sum(x, axes, keep, where);
@@ -162,6 +198,7 @@ Tensor mean(const Tensor& x, const Axes& axes, Keep keep, Where where) {
   return total * Operand(1.0 / static_cast<double>(count), where);
 }
 Tensor sum_to(const Tensor& x, const Shape& shape, Where where) {
+  const Called called("sum_to", where);
   if (x.shape() == shape) return x;
   Axes axes;
   const int shift = x.rank() - shape.rank();

@@ -58,11 +58,13 @@ const Op cumsum_op{
 }  // namespace
 
 Tensor argmax(const Tensor& x, int axis, Keep keep, Where where) {
+  const Called called("argmax", where);
   const int a = x.shape().normalise(axis);
   const Tensor y = apply1(argmax_op, {x}, along(a), where);
   return keep.axes ? unsqueeze(y, a, where) : y;
 }
 Tensor cumsum(const Tensor& x, int axis, Where where) {
+  const Called called("cumsum", where);
   return apply1(cumsum_op, {x}, along(x.shape().normalise(axis)), where);
 }
 

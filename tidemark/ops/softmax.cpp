@@ -142,6 +142,7 @@ Tensor log_softmax_backward(const Tensor& y, const Tensor& ct) {
 
 // Applies a row op along any axis.
 Tensor along(const Op& op, const Tensor& x, int axis, Where where) {
+  const Called called(op.name, where);
   const int a = x.shape().normalise(axis);
   if (a == x.rank() - 1) return apply1(op, {x}, {}, where);
   return transpose(apply1(op, {transpose(x, a, -1, where)}, {}, where), a, -1, where);
@@ -153,6 +154,7 @@ Tensor softmax(const Tensor& x, int axis, Where where) { return along(softmax_op
 Tensor log_softmax(const Tensor& x, int axis, Where where) { return along(log_softmax_op, x, axis, where); }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, Keep keep, Where where) {
+  const Called called("logsumexp", where);
   // Kept axes first, then the others as one.
   std::vector<bool> folded(static_cast<std::size_t>(x.rank()), axes.empty());
   for (const int a : axes) folded[static_cast<std::size_t>(x.shape().normalise(a))] = true;

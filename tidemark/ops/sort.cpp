@@ -47,6 +47,7 @@ const Op& sort_op() {
 }  // namespace
 
 Sorted sort(const Tensor& x, int axis, SortOptions options, Where where) {
+  const Called called("sort", where);
   const int at = x.shape().normalise(axis);
   const bool last = at == x.rank() - 1;
   const Tensors y = apply(sort_op(), std::vector<Tensor>{last ? x : transpose(x, at, -1, where)}, {{"descending", std::int64_t{options.descending}}}, where);
@@ -55,6 +56,7 @@ Sorted sort(const Tensor& x, int axis, SortOptions options, Where where) {
 }
 
 Sorted top_k(const Tensor& x, std::int64_t k, int axis, Where where) {
+  const Called called("top_k", where);
   if (k < 0 || k > x.size(axis)) fail(Error::Kind::usage, "[top_k] k is {} vs {} elements along axis {}", k, x.size(axis), axis);
   const Sorted all = sort(x, axis, {.descending = true}, where);
   return {slice(all.values, axis, 0, k, 1, where), slice(all.indices, axis, 0, k, 1, where)};

@@ -20,7 +20,10 @@ std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
 std::size_t axis_of(const Attrs& a) { return static_cast<std::size_t>(a.integer("axis")); }
 
 Layout view_layout(const Shape& shape, Sizes strides, std::int64_t offset) {
-  if (strides == row_major_strides(shape)) strides.clear();
+  const Sizes dense = row_major_strides(shape);
+  bool same = true;
+  for (int a = 0; a < shape.rank(); ++a) same = same && (shape[a] == 1 || strides[at(a)] == dense[at(a)]);
+  if (same) strides.clear();
   return {.strides = std::move(strides), .offset = offset};
 }
 
@@ -314,6 +317,7 @@ const Op contiguous_op{
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Sizes& sizes, Where where) {
+  const Called called("reshape", where);
   Sizes to = sizes;
   std::int64_t known = 1, unknown = -1;
   for (std::size_t i = 0; i < to.size(); ++i) {
@@ -332,6 +336,7 @@ Tensor reshape(const Tensor& x, const Sizes& sizes, Where where) {
   return apply1(reshape_op, {x}, {{"shape", to}}, where);
 }
 Tensor permute(const Tensor& x, const std::vector<int>& axes, Where where) {
+  const Called called("permute", where);
   Sizes normal;
   bool same = axes.size() == x.shape().sizes().size();
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -342,16 +347,19 @@ Tensor permute(const Tensor& x, const std::vector<int>& axes, Where where) {
   return apply1(permute_op, {x}, {{"axes", normal}}, where);
 }
 Tensor transpose(const Tensor& x, int a, int b, Where where) {
+  const Called called("transpose", where);
   std::vector<int> axes(static_cast<std::size_t>(x.rank()));
   for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int>(i);
   std::swap(axes[at(x.shape().normalise(a))], axes[at(x.shape().normalise(b))]);
   return permute(x, axes, where);
 }
 Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where) {
+  const Called called("broadcast_to", where);
   if (x.shape() == shape) return x;
   return apply1(broadcast_op, {x}, {{"shape", shape.sizes()}}, where);
 }
 Tensor squeeze(const Tensor& x, int axis, Where where) {
+  const Called called("squeeze", where);
   Sizes sizes = x.shape().sizes();
   const int a = x.shape().normalise(axis);
   if (sizes[at(a)] != 1)
@@ -360,6 +368,7 @@ Tensor squeeze(const Tensor& x, int axis, Where where) {
   return reshape(x, sizes, where);
 }
 Tensor unsqueeze(const Tensor& x, int axis, Where where) {
+  const Called called("unsqueeze", where);
   Sizes sizes = x.shape().sizes();
   const int rank = x.rank() + 1;
   if (axis < -rank || axis >= rank)
@@ -369,6 +378,7 @@ Tensor unsqueeze(const Tensor& x, int axis, Where where) {
 }
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, std::int64_t step,
              Where where) {
+  const Called called("slice", where);
   const int a = x.shape().normalise(axis);
   const std::int64_t n = x.size(a);
   if (begin < 0) begin += n;
@@ -378,11 +388,13 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end, st
                 where);
 }
 Tensors split(const Tensor& x, const Sizes& sizes, int axis, Where where) {
+  const Called called("split", where);
   if (sizes.size() == 1 && sizes[0] == x.size(axis)) return {x};
   const Tensor in[] = {x};
   return apply(split_op, in, {{"axis", std::int64_t{x.shape().normalise(axis)}}, {"sizes", sizes}}, where);
 }
 Tensors split(const Tensor& x, int pieces, int axis, Where where) {
+  const Called called("split", where);
   const std::int64_t n = x.size(axis);
   if (pieces < 1 || n % pieces != 0)
     fail(Error::Kind::usage, "[split] axis {} of {} vs {} equal pieces", axis, to_string(x.shape()), pieces);

@@ -35,9 +35,11 @@ bool inside(std::int64_t kind, double x, double y) {
 
 }  // namespace
 
-ImageBatch shape_images(std::int64_t batch, std::int64_t size, std::uint64_t seed, std::uint64_t step) {
+ImageBatch shape_images(std::int64_t batch, std::int64_t size, std::uint64_t seed, std::uint64_t step,
+                        const ShapeOptions& options) {
+  const auto channels = static_cast<std::size_t>(options.channels);
   ImageBatch result;
-  result.images.reserve(static_cast<std::size_t>(batch * 3 * size * size));
+  result.images.reserve(static_cast<std::size_t>(batch * options.channels * size * size));
   for (std::int64_t b = 0; b < batch; ++b) {
     // One stream for each picture: block 0 says what is drawn, the others are noise.
     const auto picture = (step << 20) + static_cast<std::uint64_t>(b);
@@ -48,9 +50,9 @@ ImageBatch shape_images(std::int64_t batch, std::int64_t size, std::uint64_t see
       return radius + (static_cast<double>(size) - 2 * radius) * uniform_float(bits);
     };
     const double cx = centre(what[2]), cy = centre(what[3]);
-    result.labels.push_back(kind);
-    for (std::size_t channel = 0; channel < 3; ++channel) {
-      const double colour = 0.3 + 0.7 * uniform_float(tint[channel]);
+    if (!options.pixel_labels) result.labels.push_back(kind);
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      const double colour = 0.3 + 0.7 * uniform_float(tint[channel % 4]);
       for (std::int64_t y = 0; y < size; ++y) {
         for (std::int64_t x = 0; x < size; ++x) {
           const auto at =
@@ -58,6 +60,8 @@ ImageBatch shape_images(std::int64_t batch, std::int64_t size, std::uint64_t see
           const double noise = 0.6 * (uniform_float(Philox::block(seed, 2 + at / 4, picture)[at % 4]) - 0.5);
           const bool in = inside(kind, (static_cast<double>(x) + 0.5 - cx) / radius,
                                  (static_cast<double>(y) + 0.5 - cy) / radius);
+          if (options.pixel_labels && channel == 0)
+            result.labels.push_back(!in ? 0 : options.classes > kShapeClasses ? 1 + kind : 1);
           result.images.push_back(static_cast<float>((in ? colour : -0.5) + noise));
         }
       }

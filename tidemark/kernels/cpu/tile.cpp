@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/base/scalar.h"
+
 namespace tidemark::kernels {
 namespace {
 
@@ -15,9 +17,11 @@ To convert_one(From x) {
     else
       return x != From(0);
   } else if constexpr (std::is_same_v<From, Bf16> || std::is_same_v<From, F16>) {
-    return To(static_cast<float>(x));
+    return convert_one<float, To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, Bf16> || std::is_same_v<To, F16>) {
     return To(static_cast<float>(x));
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return scalar::to_integer<To>(x);
   } else {
     return static_cast<To>(x);
   }

@@ -1,0 +1,126 @@
+// tidemark bench: measured time and peak of a model's training step at several budgets, beside what was predicted.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
+#include "tidemark/cli/terminal.h"
+#include "tidemark/cli/training.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct Line {
+  std::string asked;
+  bool fits = true;
+  Bytes budget = 0, predicted = 0, measured = 0;
+  double seconds_predicted = 0, seconds = 0, samples = 0;  // wall seconds of a step, samples a second
+};
+
+class BenchVerb : public Command {
+ public:
+  void declare(Args& args) override {
+    model_.declare_name(args);
+    args.option("-b,--budget", budgets_, "Budgets with commas: 8GiB, 60%, min; keeping everything is always measured first");
+    model_.declare(args);
+    args.option("--steps", steps_, "Steps to time at each budget, after one that is not counted; the median stands");
+    args.option("-t,--time", time_, "CPU time to plan each budget for, e.g. 1s or 500ms");
+    args.flag("--json", json_,
+              "Print a list of {budget, peak_predicted, peak_measured, seconds_predicted, seconds, samples_per_second}");
+    args.footer(
+        "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too small.\n"
+        "Example: tidemark bench resnet18 --batch 4 --size 64 --budget 80%,60%,40%");
+  }
+
+  int run() override {
+    if (steps_ < 1 || steps_ > 1'000'000)
+      fail(Error::Kind::usage, "[bench] --steps {} vs between 1 and 1000000", steps_);
+    const double time_limit = parse_seconds(time_);
+    std::vector<Budget> budgets{Budget()};
+    for (const std::string& text : budgets_) budgets.push_back(parse_memory(text));
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < budgets.size() && !was_interrupted(); ++i) {
+      Line line{.asked = i == 0 ? "store all" : budgets_[i - 1]};
+      try {
+        measure(budgets[i], time_limit, line);
+      } catch (const Error& e) {
+        if (e.kind() != Error::Kind::infeasible) throw;
+        line.fits = false;
+        fmt::print(stderr, "tidemark: {}\n", e.what());
+      }
+      if (!was_interrupted()) lines.push_back(line);
+    }
+    json_ ? print_json(lines) : print_table(lines);
+    if (was_interrupted()) {
+      fmt::print(stderr, "tidemark: interrupted; these are the budgets so far\n");
+      return Exit::interrupted;
+    }
+    return std::all_of(lines.begin(), lines.end(), [](const Line& l) { return l.fits; }) ? Exit::done : Exit::no;
+  }
+
+ private:
+  void measure(const Budget& budget, double time_limit, Line& line) const {
+    ProgressLine progress;
+    progress.show("planning for " + line.asked);
+    Training training(model_, budget, time_limit, abstract_batch(model_.model()));
+    training.start(0);
+    std::vector<double> seconds;
+    const Tensors batch = random_batch(training.model(), 0, 0);
+    for (std::int64_t i = 0; i <= steps_ && !was_interrupted(); ++i) {
+      progress.show(fmt::format("{}: step {} of {}", line.asked, i, steps_));
+      const double begin = wall_seconds();
+      training.step(batch);
+      if (i > 0) seconds.push_back(wall_seconds() - begin);
+    }
+    if (seconds.empty()) return;
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+    line.seconds = seconds[seconds.size() / 2];
+    line.samples = static_cast<double>(batch[0].size(0)) / line.seconds;
+    const Compiled& compiled = training.compiled();
+    line.predicted = compiled.peak_predicted();
+    line.measured = compiled.peak_measured();
+    line.budget = compiled.plan().budget < 0 ? line.predicted : compiled.plan().budget;
+    line.seconds_predicted = compiled.plan().seconds;
+  }
+
+  static void print_json(const std::vector<Line>& lines) {
+    JsonWriter w;
+    w.begin_array();
+    for (const Line& l : lines) {
+      if (!l.fits) continue;
+      w.new_line().begin_object().field("budget", l.budget).field("peak_predicted", l.predicted);
+      w.field("peak_measured", l.measured).field("seconds_predicted", l.seconds_predicted).field("seconds", l.seconds);
+      w.field("samples_per_second", l.samples).end_object();
+    }
+    w.new_line().end_array();
+    fmt::print("{}\n", w.text());
+  }
+
+  static void print_table(const std::vector<Line>& lines) {
+    fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12}\n", "budget", "bytes", "peak", "a step", "predicted",
+               "vs all", "samples/s");
+    for (const Line& l : lines) {
+      if (!l.fits) {
+        fmt::print("{:>10} {:>12}\n", l.asked, "too small");
+        continue;
+      }
+      fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12.1f}\n", l.asked, format_bytes(l.budget),
+                 format_bytes(l.measured), format_seconds(l.seconds), format_seconds(l.seconds_predicted),
+                 fmt::format("{:+.1f} %", 100 * (l.seconds / lines[0].seconds - 1)), l.samples);
+    }
+  }
+
+  ModelSource model_;
+  std::vector<std::string> budgets_;
+  std::string time_ = "1s";
+  std::int64_t steps_ = 5;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> bench_verb() { return std::make_unique<BenchVerb>(); }
+
+}  // namespace tidemark::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/cli/model_source.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
+#include "tidemark/compile/compile.h"
+
+namespace tidemark::cli {
+
+void ModelSource::declare_name(Args& args) {
+  args.positional("model", name, "A model of the zoo (tidemark models lists them)");
+}
+
+void ModelSource::declare(Args& args) {
+  args.option("--batch", batch, "For a model: samples in a step");
+  args.option("--size", size, "For a model of images: their height and width");
+  args.option("--seq", seq, "For a model of text: tokens in a sequence");
+  args.option("--set", sizes, "For a model: its own sizes, with commas, e.g. width=128,depth=4");
+  args.option("--optimizer", optimizer, "For a model: adamw, adam or sgd");
+  args.option("--model-threads", threads, "For a model: threads of its kernels; 0: all of this machine");
+}
+
+bool ModelSource::is_model(const std::string& name) {
+  const std::vector<std::string>& names = model_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+ModelOptions ModelSource::options() const {
+  for (const auto& [what, n] :
+       {std::pair{"--batch", batch}, {"--size", size}, {"--seq", seq}, {"--model-threads", threads}}) {
+    if (n < 0) fail(Error::Kind::usage, "[model] {} {} is negative", what, n);
+    if (n > 1 << 24) fail(Error::Kind::usage, "[model] {} {} is beyond {}", what, n, 1 << 24);
+  }
+  ModelOptions options{.batch = batch, .size = size, .seq = seq};
+  for (const std::string& text : sizes) {
+    const std::size_t at = text.find('=');
+    std::int64_t value = 0;
+    const char* end = text.data() + text.size();
+    if (at == std::string::npos || std::from_chars(text.data() + at + 1, end, value).ptr != end ||
+        at + 1 == text.size())
+      fail(Error::Kind::usage, "[model] --set {} is not of the form width=128", text);
+    options.sizes[text.substr(0, at)] = value;
+  }
+  return options;
+}
+
+Model ModelSource::model() const {
+  if (!is_model(name)) fail(Error::Kind::usage, "[model] '{}' is none of {}", name, join(model_names(), " "));
+  return make_model(name, options());
+}
+
+TrainOptions ModelSource::training() const {
+  TrainOptions training{.rate = constant_rate(rate), .clip_norm = clip};
+  if (optimizer == "adamw") {
+    training.optimizer.kind = Optimizer::Kind::adamw;
+  } else if (optimizer == "adam") {
+    training.optimizer.kind = Optimizer::Kind::adam;
+  } else if (optimizer == "sgd") {
+    training.optimizer.kind = Optimizer::Kind::sgd;
+  } else {
+    fail(Error::Kind::usage, "[model] no optimizer '{}'; one of adamw adam sgd", optimizer);
+  }
+  return training;
+}
+
+std::shared_ptr<Device> ModelSource::device() const { return cpu({.threads = static_cast<int>(threads)}); }
+
+CompileOptions ModelSource::compile_options(Budget memory, double time_limit) const {
+  return {.memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
+}
+
+Graph ModelSource::step_graph() const {
+  const Model model = this->model();
+  const TrainOptions training = this->training();
+  Init shapes({.abstract = true});
+  const TrainState state = make_train_state(model, training.optimizer, shapes);
+  Graph graph = trace(train_step(model, training), state, synthetic_batch(model, shapes));
+  const int updated = static_cast<int>(flatten(state).size());
+  for (int i = 0; i < updated; ++i) graph.updates.emplace_back(i, i);
+  return graph;
+}
+
+Posed ModelSource::posed() const { return posed_of(step_graph(), compile_options({}, 0)); }
+
+Budget parse_memory(const std::string& text) {
+  if (text == "min") return Budget::minimum();
+  if (!text.ends_with('%')) return {parse_bytes(text)};
+  double percent = 0;
+  const char* end = text.data() + text.size() - 1;
+  const auto [rest, error] = std::from_chars(text.data(), end, percent);
+  if (error != std::errc() || rest != end || !(percent >= 0 && percent <= 1000))
+    fail(Error::Kind::usage, "[budget] '{}' is no budget; write for example 8GiB, 60% or min", text);
+  return {percent / 100};
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,39 @@
+// Which model of the zoo a verb is about, how large, trained by what: the options that planning, verifying, training and
+// measuring share.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/cli/verb.h"
+#include "tidemark/compile/compiled.h"
+#include "tidemark/nn/train.h"
+#include "tidemark/nn/zoo.h"
+
+namespace tidemark::cli {
+
+class ModelSource {
+ public:
+  void declare(Args& args);       // the options; the name is the verb's positional
+  void declare_name(Args& args);  // for verbs that take a model only
+  // Throws Error(usage) naming the models there are, a negative size or an unknown optimizer.
+  Model model() const;
+  TrainOptions training() const;
+  std::shared_ptr<Device> device() const;
+  CompileOptions compile_options(Budget memory, double time_limit) const;
+  // The training step, traced for shapes alone: nothing of the model is allocated.
+  Graph step_graph() const;
+  Posed posed() const;
+  static bool is_model(const std::string& name);
+
+  std::string name, optimizer = "adamw";
+  std::int64_t batch = 0, size = 0, seq = 0, threads = 0;
+  double rate = 1e-3, clip = 0;
+  std::vector<std::string> sizes;  // "width=128"
+
+ private:
+  ModelOptions options() const;
+};
+
+// "8GiB", "60%" or "min", as compile takes it. Throws Error(usage) naming the text.
+Budget parse_memory(const std::string& text);
+
+}  // namespace tidemark::cli

@@ -1,0 +1,46 @@
+// A model being trained inside a budget: what verify, bench and train do step by step.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "tidemark/cli/model_source.h"
+
+namespace tidemark::cli {
+
+class Training {
+ public:
+  // Plans for `example`, whose contents do not count; throws Error(infeasible) before anything of the model is allocated.
+  Training(const ModelSource& source, Budget memory, double time_limit, const Tensors& example);
+  ~Training();
+  // Initial parameters of the seed, or a state read from elsewhere.
+  void start(std::uint64_t seed);
+  void start(TrainState state) { state_ = std::move(state); }
+  float step(const Tensors& batch);  // the loss before the update
+
+  const TrainState& state() const { return state_; }
+  const Model& model() const { return model_; }
+  const TrainOptions& options() const { return training_; }
+  const Compiled& compiled() const { return *compiled_; }
+  TrainState abstract_state() const;
+
+ private:
+  struct Step;  // the compiled function, kept out of this header
+  Model model_;
+  TrainOptions training_;
+  std::unique_ptr<Step> step_;
+  TrainState state_;
+  const Compiled* compiled_ = nullptr;
+};
+
+// The batch of a step, the same for a seed wherever it is asked for.
+Tensors random_batch(const Model& model, std::uint64_t seed, std::int64_t step);
+Tensors abstract_batch(const Model& model);
+
+// "" or the name of the first tensor whose bytes differ.
+std::string first_difference(const Model& model, const TrainState& a, const TrainState& b);
+
+// Every tensor of the state by the name it has in a checkpoint, in a fixed order.
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state);
+
+}  // namespace tidemark::cli

@@ -1,0 +1,84 @@
+// What fits a budget: the largest batch or sequence for which there is a plan, and the one with most samples a second. By
+// bisection over plans: nothing is allocated and nothing runs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <tuple>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark {
+
+// One size that was looked at.
+struct FitTry {
+  std::int64_t n = 0;
+  bool fits = false;
+  Bytes peak = 0;            // of its plan; where it does not fit, the least found, or 0
+  double seconds = 0;        // of its plan
+  double seconds_floor = 0;  // every task once
+};
+
+struct FitOptions {
+  Bytes budget = -1;
+  std::int64_t least = 1, most = 1 << 20;
+  std::int64_t multiple_of = 1;
+  // Only plans that take at most this much longer than running everything once, e.g. 0.33 for one extra forward pass.
+  double most_overhead = std::numeric_limits<double>::infinity();
+  plan::Options solve = {};                       // for each size; its budget is `budget`
+  std::function<bool(const FitTry&)> progress{};  // after each size; false: stop with the best so far
+};
+
+struct Fit {
+  std::int64_t n = 0;  // 0: not even the least fits
+  bool stopped = false;
+  plan::Problem problem;      // at n
+  plan::Plan plan;            // at n
+  double seconds_floor = 0;   // at n
+  std::vector<FitTry> tried;  // in the order they were looked at
+  std::string why_not;        // where n is 0: what the planner says of the least
+
+  double overhead() const { return seconds_floor > 0 ? plan.seconds / seconds_floor - 1 : 0; }
+  double per_second() const { return plan.seconds > 0 ? static_cast<double>(n) / plan.seconds : 0; }
+};
+
+// The problem at size n. Sizes that cannot be traced at all (a sequence longer than the model's table) may throw
+// Error(usage): they count as not fitting.
+using PoseAt = std::function<plan::Problem(std::int64_t n)>;
+
+// The largest n that fits. Larger sizes are taken to need more.
+TIDEMARK_API Fit largest_fit(const PoseAt& pose_at, const FitOptions& options);
+// The n with the most n per second inside the budget.
+TIDEMARK_API Fit best_fit(const PoseAt& pose_at, const FitOptions& options);
+
+// f at size n: arguments(n) gives a tuple of them; contents are not needed (abstract() will do).
+template <typename F, typename Arguments>
+PoseAt posed_at(F f, CompileOptions options, Arguments arguments) {
+  return [f = std::move(f), options = std::move(options), arguments = std::move(arguments)](std::int64_t n) {
+    return std::apply([&](const auto&... args) { return posed_problem(f, options, args...); }, arguments(n));
+  };
+}
+
+// max_batch(step, 8_GiB, [&](std::int64_t batch) { return std::tuple(state, abstract({batch, 784})); }, {.state = 1})
+template <typename F, typename Arguments>
+Fit max_batch(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
+              FitOptions fit = {}) {
+  fit.budget = budget;
+  return largest_fit(posed_at(std::move(f), options, std::move(arguments)), fit);
+}
+// The same, by another name: arguments(length).
+template <typename F, typename Arguments>
+Fit max_length(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
+               FitOptions fit = {}) {
+  return max_batch(std::move(f), budget, std::move(arguments), options, std::move(fit));
+}
+template <typename F, typename Arguments>
+Fit best_batch(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
+               FitOptions fit = {}) {
+  fit.budget = budget;
+  return best_fit(posed_at(std::move(f), options, std::move(arguments)), fit);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/planning.h"
+
+#include "tidemark/compile/makers.h"
+#include "tidemark/compile/pins.h"
+#include "tidemark/compile/tiers.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/planners.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark {
+namespace {
+
+plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options,
+                     std::optional<plan::Plan>& fallback) {
+  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
+    fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
+  }
+  if (options.memory.kind == Budget::Kind::fraction &&
+      !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
+    fail(Error::Kind::usage,
+         "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB",
+         options.memory.fraction);
+  }
+  switch (options.memory.kind) {
+    case Budget::Kind::unlimited:
+      break;
+    case Budget::Kind::bytes:
+      solve_options.budget = options.memory.bytes;
+      break;
+    case Budget::Kind::fraction: {
+      const Bytes resident = plan::resident_bytes(problem);
+      solve_options.budget =
+          resident + static_cast<Bytes>(options.memory.fraction *
+                                        static_cast<double>(plan::store_all_live_peak(problem) - resident));
+      break;
+    }
+    case Budget::Kind::minimum:
+      break;
+  }
+  const bool minimum = options.memory.kind == Budget::Kind::minimum;
+  const std::string planner = !options.planner.empty()               ? options.planner
+                              : solve_options.budget < 0 && !minimum ? "store_all"
+                                                                     : "solve";
+  const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
+  if (planner != "solve" && named == nullptr)
+    fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
+  Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
+                        : solve_with(problem, posed.makers, solve_options, minimum);
+  plan::Plan plan = std::move(chosen.plan);
+  fallback = std::move(chosen.without_overflow);
+  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
+    std::string message =
+        fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
+    if (plan.peak_bound && *plan.peak_bound > solve_options.budget) {
+      message += fmt::format("; needs at least {}", format_bytes(*plan.peak_bound));
+    } else if (plan.smallest_peak) {
+      message += fmt::format("; the least found in the time given is {}", format_bytes(*plan.smallest_peak));
+    }
+    if (!plan.reason.empty()) message += ": " + plan.reason;
+    throw Error(Error::Kind::infeasible, message);
+  }
+  const std::string broken = plan::check(problem, plan);
+  TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
+  return plan;
+}
+
+// A plan and its program; tiers count bytes, and a tier's copies may need more for the holes between them.
+Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
+  constexpr int kTries = 6;
+  plan::Problem tighter = posed.problem;
+  for (int attempt = 0;; ++attempt) {
+    Planned planned;
+    std::optional<plan::Plan> fallback;
+    planned.plan = make_plan(posed, tighter, options, fallback);
+    planned.plan.problem_hash = plan::hash(posed.problem);
+    planned.program = lower(posed.problem, planned.plan, posed.binding);
+    Bytes over = 0;
+    for (std::size_t k = 0; k < planned.program.tiers.size(); ++k) {
+      const ProgramTier& tier = planned.program.tiers[k];
+      const Bytes beyond = tier.held + tier.bytes - posed.problem.tiers[k].bytes;
+      if (beyond > 0) tighter.tiers[k].bytes -= beyond;
+      over = std::max(over, beyond);
+    }
+    if (over <= 0) {
+      if (fallback) {
+        Program program = lower(posed.problem, *fallback, posed.binding);
+        planned.fallback = std::make_shared<const Planned>(
+            Planned{.plan = *std::move(fallback), .program = std::move(program)});
+      }
+      return planned;
+    }
+    if (attempt == kTries) {
+      fail(Error::Kind::infeasible,
+           "[compile] the copies of {} do not fit their tiers by {}; give a tier more room",
+           posed.problem.name, format_bytes(over));
+    }
+  }
+}
+
+}  // namespace
+
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile) {
+  add_tiers(posed, tiers);
+  apply_pins(posed, options.pins);
+  // Without a budget nothing needs another way.
+  if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
+    add_makers(posed,
+               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+  Planned planned = plan_and_lower(posed, options);
+  const auto broken = [&] {
+    std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+    if (what.empty() && planned.fallback)
+      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+    return what;
+  };
+  if (broken().empty()) return planned;
+  gate_updates(posed);
+  planned = plan_and_lower(posed, options);
+  if (const std::string what = broken(); !what.empty()) {
+    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+         posed.problem.name, format_bytes(planned.plan.budget), what);
+  }
+  return planned;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,20 @@
+// From a posed Problem to the Plan that a compiled program runs: the budget in bytes, the planner by name, a refusal that says why.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/compile/compiled.h"
+
+namespace tidemark {
+
+struct Planned {
+  plan::Plan plan;
+  Program program;
+  std::shared_ptr<const Planned> fallback = nullptr;  // to start over with where a codec's slot is too small
+};
+// Adds tiers, makers and pins to `posed`, plans it and lowers the plan. Throws Error(infeasible) where nothing fits; the plan has
+// passed check(). `tiers`: those of the options with their rates.
+// `threads` and `profile`: as posed with.
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile);
+
+}  // namespace tidemark
