@@ -20,7 +20,7 @@ namespace {
 constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
 constexpr int kPackings = 6;      // tries to give offsets before the live bytes alone are blamed
 constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
-constexpr double kNear = 0.005,
+constexpr double kNear = 0.02,
                  kEarly = 0.15;  // a gap that branching may close, and when in the search to try
 constexpr double kRest = 0.04;   // of the time limit: steps, proof, check
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
