@@ -367,19 +367,5 @@ TEST(Solve, RealModelsStayNearWhatIsKnown) {
   }
 }
 
-TEST(SlowSolve, AHundredThousandProblemsCheck_Slow) {
-  for (std::uint64_t seed = 0; seed < 100000; ++seed) {
-    const Problem p = random_problem_of_any_kind(seed, seed % 50 == 0 ? 60 : 12);
-    Rng rng(seed);
-    const Bytes resident = resident_bytes(p), most = store_all_live_peak(p);
-    Options o = rounds(
-        resident + static_cast<Bytes>((0.3 + 0.8 * rng.uniform()) * static_cast<double>(most - resident)), 5);
-    o.offsets = seed % 2 == 0;
-    o.seed = seed;
-    const Plan plan = solve(p, o);
-    ASSERT_EQ(check(p, plan), "") << seed;
-  }
-}
-
 }  // namespace
 }  // namespace tidemark::plan

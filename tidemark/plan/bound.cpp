@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "tidemark/plan/branch.h"
 #include "tidemark/plan/cpu_clock.h"
@@ -53,7 +54,13 @@ class Search {
     result_.seconds = result_.floor_seconds = v_.floor_seconds;
     if (o_.budget >= 0 && v_.tasks() > 0) {
       live_ = profile(v_);
-      scan();
+      for (TaskId t = 0; t < v_.tasks(); ++t) {
+        if (v_.sole[at(t)] && live_[at(t)] > o_.budget) moments_.push_back(t);
+      }
+      if (v_.problem.tiers.empty())
+        scan();
+      else
+        weigh_links();
       if (result_.moment >= 0 && !result_.infeasible) {
         search_more_moments();
         branch_at_best();
@@ -96,6 +103,7 @@ class Search {
   void branch_at_best() {
     CutModel model(v_, result_.moment);
     model.limit_work(work_limit());
+    model.set_links(links_);
     BranchOptions options{.budget = o_.budget,
                           .enough = o_.known_seconds,
                           .leaves = o_.branch ? o_.leaves : 1,
@@ -129,14 +137,14 @@ class Search {
     return static_cast<std::int64_t>(4e8 * std::clamp(o_.time_limit, 0.05, 1e3));
   }
 
-  bool worth(TaskId t) const { return v_.sole[at(t)] && live_[at(t)] > o_.budget; }
-
   void look_at(TaskId t) {
-    if (!worth(t) || tried_.count(t) != 0 || !more_time()) return;
+    if (tried_.count(t) != 0 || !more_time()) return;
     CutModel model(v_, t);
     model.limit_work(work_limit());
+    model.set_links(links_);
     Try& entry = tried_[t];
-    const Cut c = model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less);
+    const Cut c =
+        model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less, result_.price);
     entry.seconds = c.seconds;
     result_.cuts += model.cuts_made();
     if (c.seconds == std::numeric_limits<double>::infinity()) {
@@ -149,34 +157,136 @@ class Search {
     result_.price = c.price;
   }
 
-  // The fullest moment and a coarse grid; then, one cut each at the best price so far, all moments near the
-  // best and near the fullest; the most promising of them whole.
-  void scan() {
-    const int n = v_.tasks();
-    const auto fullest = static_cast<TaskId>(std::max_element(live_.begin(), live_.end()) - live_.begin());
-    look_at(fullest);
-    const int step = std::max(1, n / 16);
-    for (TaskId t = step / 2; t < n; t += step) look_at(t);
-    std::map<TaskId, double> screened;
-    const auto screen = [&](TaskId center) {
-      for (int d = 0; d <= 64; ++d) {
-        for (TaskId t : {center - d, center + d}) {
-          if (t < 0 || t >= n || !worth(t) || screened.count(t) != 0 || tried_.count(t) != 0) continue;
-          if (limit_.elapsed() > 0.3 * o_.time_limit || result_.cuts > o_.effort / 3) return;
-          CutModel model(v_, t);
-          screened[t] = model.cut(result_.price, o_.budget).seconds;
-          ++result_.cuts;
+  // How much the streams of the tiers count. What they give is concave in the weights, so a search by pattern finds good
+  // ones; tiers share a weight by their rates, so that a byte costs the same through each.
+  void set_weights(double read, double write) {
+    const auto& tiers = v_.problem.tiers;
+    double in = 0, out = 0;
+    for (const Tier& t : tiers) {
+      in += t.read_bytes_per_second;
+      out += t.write_bytes_per_second;
+    }
+    constexpr auto whole = static_cast<double>(Certificate::kWhole);
+    links_.clear();
+    for (const Tier& t : tiers)
+      links_.push_back({static_cast<std::int64_t>(whole * read * t.read_bytes_per_second / in),
+                        static_cast<std::int64_t>(whole * write * t.write_bytes_per_second / out)});
+  }
+
+  // Weights at the fullest moment, or at others where that is a moment at which everything can be moved in time; then
+  // the best moment for them, and the best weights for it.
+  void weigh_links() {
+    if (moments_.empty()) return;
+    const TaskId fullest = *std::max_element(moments_.begin(), moments_.end(),
+                                             [&](TaskId a, TaskId b) { return live_[at(a)] < live_[at(b)]; });
+    double best_read = 0, best_write = 0;
+    const auto search = [&](TaskId t) {
+      CutModel model(v_, t);
+      model.limit_work(work_limit());
+      const auto value = [&](double read, double write) {
+        if (read < 0 || write < 0 || read > 1 || write > 1 || !may_screen(0.8)) return -1.0;
+        set_weights(read, write);
+        model.set_links(links_);
+        const std::int64_t before = model.cuts_made();
+        const double seconds =
+            model.best(o_.budget, o_.known_seconds, nullptr, nullptr, result_.price).seconds;
+        result_.cuts += model.cuts_made() - before;
+        return seconds;
+      };
+      double best = value(best_read, best_write);
+      for (double step = 0.25; step > 0.002; step /= 2) {
+        static constexpr double kDirections[][2] = {{1, 1},  {1, 0},  {0, 1},  {-1, -1},
+                                                    {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
+        for (const auto& d : kDirections) {
+          const double read = best_read + step * d[0], write = best_write + step * d[1];
+          const double seconds = value(read, write);
+          if (!(seconds > best) || seconds == std::numeric_limits<double>::infinity()) continue;
+          best = seconds;
+          best_read = read;
+          best_write = write;
         }
       }
+      return best;
     };
-    if (result_.moment < 0) return;
-    screen(result_.moment);
-    screen(fullest);
-    for (int round = 0; round < 4 && !screened.empty(); ++round) {
-      const auto best = std::max_element(screened.begin(), screened.end(),
+    search(fullest);
+    if (best_read == 0 && best_write == 0) {
+      for (std::size_t i = 1; i < 8 && best_read == 0 && best_write == 0; ++i)
+        search(moments_[i * (moments_.size() - 1) / 8]);
+    }
+    set_weights(best_read, best_write);
+    if (best_read == 0 && best_write == 0) return;
+    scan();
+    if (result_.moment < 0 || result_.infeasible) return;
+    search(result_.moment);
+    set_weights(best_read, best_write);
+    tried_.erase(result_.moment);
+    look_at(result_.moment);
+  }
+
+  // One cut at the best price so far: what a moment promises.
+  double screen(TaskId t) {
+    const auto [entry, fresh] = screened_.try_emplace(t, 0.0);
+    if (!fresh) return entry->second;
+    CutModel model(v_, t);
+    model.limit_work(work_limit());
+    model.set_links(links_);
+    ++result_.cuts;
+    return entry->second = model.cut(result_.price, o_.budget).seconds;
+  }
+  bool may_screen(double share) const {
+    return limit_.elapsed() < share * o_.time_limit &&
+           static_cast<double>(result_.cuts) < share * static_cast<double>(o_.effort) && !result_.infeasible;
+  }
+
+  // Where the bound is best is not where most is live, but on a coarse scale it rises to one summit: the fullest
+  // moment and a grid first, then steps that halve; at last all neighbours, and the most promising of them whole.
+  void scan() {
+    const std::vector<TaskId>& moments = moments_;
+    if (moments.empty()) return;
+    const TaskId fullest = *std::max_element(moments.begin(), moments.end(),
+                                             [&](TaskId a, TaskId b) { return live_[at(a)] < live_[at(b)]; });
+    look_at(fullest);
+    const auto last = static_cast<std::int64_t>(moments.size()) - 1;
+    const auto moment = [&](std::int64_t i) { return moments[static_cast<std::size_t>(i)]; };
+    constexpr std::int64_t kGrid = 16;
+    std::int64_t step = std::max<std::int64_t>(1, (last + 1) / kGrid);
+    const bool few = v_.tasks() < 4000;
+    for (std::int64_t i = step / 2; i <= last && may_screen(0.5); i += step) {
+      if (few || result_.moment < 0) {
+        look_at(moment(i));
+      } else if (screen(moment(i)) > result_.seconds) {
+        look_at(moment(i));
+      }
+    }
+    if (result_.moment < 0 || result_.infeasible) return;
+    const auto place = [&](TaskId t) {
+      return std::lower_bound(moments.begin(), moments.end(), t) - moments.begin();
+    };
+    for (; step > 0; step /= 2) {
+      for (bool better = true; std::exchange(better, false);) {
+        const std::int64_t here = place(result_.moment);
+        for (const std::int64_t i : {here - step, here + step}) {
+          if (i < 0 || i > last || !may_screen(0.7) || screen(moment(i)) <= result_.seconds) continue;
+          look_at(moment(i));
+          better = place(result_.moment) != here;
+          if (better) break;
+        }
+      }
+    }
+    for (const TaskId center : {result_.moment, fullest}) {
+      const std::int64_t here = place(center);
+      for (std::int64_t i = here - 1, k = here + 1; here - i <= 64 && may_screen(0.3); --i, ++k) {
+        if (i >= 0) screen(moment(i));
+        if (k <= last) screen(moment(k));
+      }
+    }
+    for (int round = 0; round < 4; ++round) {
+      std::erase_if(screened_, [&](const auto& s) { return tried_.count(s.first) != 0; });
+      const auto best = std::max_element(screened_.begin(), screened_.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (best == screened_.end()) break;
       look_at(best->first);
-      screened.erase(best);
+      screened_.erase(best);
     }
   }
 
@@ -194,7 +304,10 @@ class Search {
   BoundOptions o_;
   Limit limit_;
   std::vector<Bytes> live_;
+  std::vector<TaskId> moments_;           // with something to prove
+  std::vector<Certificate::Link> links_;  // with tiers
   std::map<TaskId, Try> tried_;
+  std::map<TaskId, double> screened_;
   Certificate certificate_;
   BoundResult result_;
 };

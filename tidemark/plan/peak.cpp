@@ -56,7 +56,7 @@ Bytes at_the_end(const Values& values) {
 PeakBound peak_bound(const Values& values, int effort, TaskId also) {
   const Problem& p = values.problem;
   PeakBound best;
-  if (p.tiers.empty()) best.bytes = at_the_end(values);
+  best.bytes = p.tiers.empty() ? at_the_end(values) : values.resident_bytes;
   std::vector<std::pair<Bytes, TaskId>> order;
   bool once = false;
   for (TaskId t = 0; t < values.tasks(); ++t) {

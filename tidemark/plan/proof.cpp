@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// Adds up what docs/proofs.md says, in its words and order. SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/proof.h"
 
 #include <fmt/format.h>
@@ -6,353 +6,290 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
-#include "tidemark/plan/json_read.h"
+#include "tidemark/base/error.h"
 #include "tidemark/plan/proof_facts.h"
+#include "tidemark/plan/proof_read.h"
 
 namespace tidemark::plan {
 namespace {
 
-using json::Element;
-using json::Place;
-using proof::Facts;
-using proof::Instant;
+using namespace proof;
 using Wide = __int128;
-using Row = std::vector<std::int64_t>;
 
 constexpr std::size_t kMostMoments = 16;
+constexpr std::int64_t kWhole = 1 << 20;  // the weights of `links` are parts of it
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-// Rows of integers in named fields; a proof has nothing else but its prices and kinds.
-std::vector<Row> read_rows(Element element, const Place& place, std::size_t width) {
-  std::vector<Row> rows;
-  for (const Element row : json::read_array(element, place)) {
-    Row& r = rows.emplace_back();
-    for (const Element cell : json::read_array(row, place)) r.push_back(json::read_integer(cell, place));
-    if (r.size() != width) json::refuse(place, fmt::format("a row of {} numbers, not {}", r.size(), width));
-    for (const std::int64_t cell : r) {
-      if (cell < 0 || cell > std::int64_t{1} << 60) json::refuse(place, "a number below 0 or above 2^60");
-    }
-  }
-  return rows;
+void expect(bool holds, const char* what) {
+  if (!holds) fail(Error::Kind::data, "{}", what);
 }
 
-struct Leaf {
-  std::vector<Row> decisions, need, keep, sum, floors;
-  std::vector<double> prices;
-  bool impossible = false;
+struct Range {
+  int least = 0, most = 1;
 };
 
-// Sums multiplied inequalities over the unknowns run(i, j, t) and stored(i, v) and takes the least that the
-// remaining costs allow. In units of time for a bound on seconds; in bytes, at one moment and without costs,
-// for a bound on the peak.
-class Sums {
+// Time in units of 2^exponent seconds; `bytes`: sums are bytes at one moment, prices are 1 and runs cost nothing.
+struct Unit {
+  bool bytes = false;
+  int exponent = 0;
+
+  std::int64_t of(double seconds) const {
+    const double units = std::floor(std::ldexp(seconds, -exponent));
+    expect(units <= 0x1p60, "unit_exponent is too small for the tasks");
+    return bytes ? 0 : static_cast<std::int64_t>(units);
+  }
+  // Exactly, then rounded down.
+  Wide worth(double price, Bytes amount) const {
+    if (bytes) return amount;
+    expect(price >= 0 && std::ldexp(price * static_cast<double>(std::abs(amount)), -exponent) < 0x1p90,
+           "a price out of range");
+    int scale = 0;
+    const Wide product = static_cast<Wide>(std::ldexp(std::frexp(price, &scale), 53)) * amount;
+    const int shift = scale - 53 - exponent;
+    return shift >= 0 ? product << shift : product >> std::min(-shift, 127);
+  }
+};
+
+class Ledger {
  public:
-  Sums(const Facts& facts, const std::vector<TaskId>& moments, int unit_exponent, bool timed)
-      : f_(facts), unit_exponent_(unit_exponent), timed_(timed) {
+  Ledger(const Facts& facts, const std::vector<TaskId>& moments)
+      : f_(facts), k_(static_cast<std::int64_t>(moments.size())) {
+    expect(moments.size() <= kMostMoments, "too many moments");
+    expect(f_.problem.tiers.empty() || k_ <= 1, "with tiers, a proof has one moment at most");
     for (TaskId t : moments) {
-      if (t < 0 || at(t) >= f_.tasks.size() || !f_.tasks[at(t)].sole) {
-        wrong_ = fmt::format("moment {} is not a task that every plan runs", t);
-        return;
-      }
-      instants_.emplace_back(f_, t);
-      if (instants_.size() > 1 && !instants_.back().before[at(instants_[instants_.size() - 2].task)]) {
-        wrong_ = fmt::format("moment {} does not surely come after the one before it", t);
-        return;
-      }
-    }
-    k_ = static_cast<std::int64_t>(instants_.size());
-    for (const Facts::Value& v : f_.values) most_bytes_ = std::max(most_bytes_, v.bytes);
-    cost_.assign(f_.tasks.size(), 0);
-    floor_.assign(f_.tasks.size(), 0);
-    members_.resize(f_.tasks.size());
-    for (std::size_t t = 0; timed && t < cost_.size(); ++t) {
-      cost_[t] =
-          static_cast<std::int64_t>(std::floor(std::ldexp(f_.problem.tasks[t].seconds, -unit_exponent)));
-      if (f_.tasks[t].duty >= 0) members_[at(f_.tasks[t].duty)].push_back(static_cast<TaskId>(t));
-    }
-    // Each required task's work is done once: its cost counts where that is known, else the cheapest way is
-    // the floor.
-    for (std::size_t d = 0; d < members_.size(); ++d) {
-      bool known = members_[d].empty();
-      std::int64_t least = std::int64_t{1} << 62;
-      for (TaskId t : members_[d]) {
-        least = std::min(least, cost_[at(t)]);
-        for (std::int64_t l = 0; l <= k_; ++l) known = known || run_range(l, l, t).first == 1;
-      }
-      floor_[d] = known ? 0 : least;
-      base_ += floor_[d];
-      for (TaskId t : members_[d]) {
-        for (std::int64_t l = 0; l <= k_; ++l) base_ += run_range(l, l, t).first * (cost_[at(t)] - floor_[d]);
-      }
+      expect(f_.sole[at(t)], "a moment is not a task that every plan runs");
+      expect(m_.empty() || Moment(f_, t).before[at(m_.back().task)],
+             "a moment does not surely come after the one before it");
+      m_.emplace_back(f_, t);
     }
   }
 
-  const std::string& wrong() const { return wrong_; }
-
-  // What the leaf proves; sets wrong() if it is malformed.
-  Wide total(const Leaf& leaf, Bytes budget) {
-    std::map<Key, Wide> change;  // of the costs of unknowns, beside their base
-    Wide sum = base_;
-    if (leaf.prices.size() != instants_.size()) return refuse("not one price for each moment");
-    for (std::int64_t i = 1; i <= k_; ++i) {
-      const Instant& m = instants_[at(i - 1)];
-      const double price = leaf.prices[at(i - 1)];
-      const Bytes most = std::max({most_bytes_, budget, m.held});
-      if (!(price >= 0 && std::ldexp(price * static_cast<double>(most), -unit_exponent_) < 0x1p100))
-        return refuse("a price out of range");
-      sum -= budget >= m.held ? worth(price, budget - m.held, true) : -worth(price, m.held - budget, false);
-      for (std::int32_t v : f_.tasks[at(m.task)].reads) sum += worth(price, f_.values[at(v)].bytes, false);
+  // What the leaf proves of a plan within the budget.
+  Wide total(const Leaf& leaf, Bytes budget, const Unit& unit) const {
+    Costs c{.stored = std::vector(at(k_) + 2, std::vector<Wide>(f_.values.size())),
+            .away = std::vector<Wide>(f_.values.size())};
+    add_time(leaf, unit, c);
+    add_memory(leaf, budget, unit, c);
+    add_rows(leaf, c);
+    std::map<std::pair<std::int64_t, std::int64_t>, int> decided;
+    for (const Row& d : leaf.decisions) {
+      expect(d[0] >= 1 && d[0] <= k_ && is_value(d[1]) && d[2] <= 1, "decisions: not a value at a moment");
+      decided[{d[0], d[1]}] = static_cast<int>(d[2]);
     }
-    const auto supply = [&](std::int64_t i, std::int64_t j, std::int64_t v, std::int64_t y) {
-      change[{i, -1, v}] -= y;
-      for (TaskId m : f_.values[at(v)].makers) change[{i, j, m}] -= y;
-      if (!f_.problem.tiers.empty() && !f_.values[at(v)].resident) sum -= y;  // or it is fetched
-    };
-    for (const Row& r : leaf.need) {
-      if (!stages(r[0], r[1]) || !task(r[2]) ||
-          !contains(f_.tasks[at(r[2])].reads, static_cast<std::int32_t>(r[3])))
-        return refuse("need: not a task and what it reads in a range of stages");
-      change[{r[0], r[1], r[2]}] += r[4];
-      supply(r[0], r[1], r[3], r[4]);
+    const auto least = [](Wide cost, Range range) { return cost * (cost > 0 ? range.least : range.most); };
+    for (const auto& [stages, costs] : c.run) {
+      for (std::size_t t = 0; t < costs.size(); ++t)
+        c.sum += least(costs[t], run_range(stages.first, stages.second, static_cast<std::int64_t>(t)));
     }
-    for (const Row& r : leaf.keep) {
-      const bool output =
-          r[2] == k_ + 1 && value(r[3]) && contains(f_.outputs, static_cast<std::int32_t>(r[3]));
-      if (!stages(r[0], r[1]) || !value(r[3]) || r[2] <= r[0] || r[2] > r[1] + 1 || (r[2] > k_ && !output))
-        return refuse("keep: not a value between two moments, nor an output");
-      if (output) {
-        sum += r[4];
-      } else {
-        change[{r[2], -1, r[3]}] += r[4];
-      }
-      supply(r[0], r[1], r[3], r[4]);
-    }
-    for (const Row& r : leaf.sum) {
-      if (!stages(r[0], r[1]) || !task(r[2])) return refuse("sum: not a task in a range of stages");
-      change[{r[0], r[1], r[2]}] += r[3];
-      for (std::int64_t l = r[0]; l <= r[1]; ++l) change[{l, l, r[2]}] -= r[3];
-    }
-    std::map<std::int64_t, std::int64_t> floors;
-    for (const Row& r : leaf.floors) {
-      if (!task(r[0]) || members_[at(r[0])].empty() || !floors.emplace(r[0], r[1]).second)
-        return refuse("floors: not a required task, or twice");
-      sum += r[1] - floor_[at(r[0])];
-      for (TaskId t : members_[at(r[0])]) {
-        for (std::int64_t l = 0; l <= k_; ++l) change[{l, l, t}] -= r[1] - floor_[at(r[0])];
+    for (std::int64_t i = 0; i <= k_ + 1; ++i) {
+      for (std::size_t v = 0; v < f_.values.size(); ++v) {
+        const auto d = decided.find({i, static_cast<std::int64_t>(v)});
+        if (c.stored[at(i)][v] == 0) continue;
+        c.sum +=
+            least(c.stored[at(i)][v], d != decided.end() ? Range{d->second, d->second}
+                                                         : stored_range(i, static_cast<std::int64_t>(v)));
       }
     }
-    std::map<Key, bool> decided;
-    for (const Row& r : leaf.decisions) {
-      if (r[0] < 1 || r[0] > k_ || !value(r[1]) || r[2] > 1)
-        return refuse("decisions: not a value at a moment");
-      decided[{r[0], -1, r[1]}] = r[2] == 1;
-      change[{r[0], -1, r[1]}] += 0;
-    }
-    for (const auto& [key, delta] : change) {
-      const auto& [i, j, id] = key;
-      auto range = j < 0 ? stored_range(i, id) : run_range(i, j, id);
-      Wide base = 0;
-      if (j == i) base = cost_[at(id)] - (f_.tasks[at(id)].duty >= 0 ? floor_[at(f_.tasks[at(id)].duty)] : 0);
-      if (j < 0 && i >= 1 && i <= k_) base = worth(leaf.prices[at(i - 1)], f_.values[at(id)].bytes, false);
-      sum -= base * range.first;  // as counted above
-      if (const auto d = decided.find(key); d != decided.end()) range = {d->second, d->second};
-      const Wide cost = base + delta;
-      sum += cost * (cost > 0 ? range.first : range.second);
-    }
-    return sum;
+    for (Wide cost : c.away) c.sum += least(cost, {0, 1});
+    return c.sum;
   }
 
  private:
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // (i, j, task), or (i, -1, value)
+  struct Costs {
+    Wide sum = 0;  // what no unknown changes
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Wide>> run =
+        {};                                 // by stages i to j, then by task
+    std::vector<std::vector<Wide>> stored;  // by moment, then by value
+    std::vector<Wide> away;                 // by value
+  };
 
-  Wide refuse(const char* what) {
-    wrong_ = what;
-    return 0;
+  std::vector<Wide>& runs(Costs& c, std::int64_t i, std::int64_t j) const {
+    auto& list = c.run[{i, j}];
+    list.resize(f_.reads.size());
+    return list;
   }
-  bool stages(std::int64_t i, std::int64_t j) const { return i <= j && j <= k_; }
-  bool task(std::int64_t t) const { return at(t) < f_.tasks.size(); }
-  bool value(std::int64_t v) const { return at(v) < f_.values.size(); }
-  static bool contains(const std::vector<std::int32_t>& list, std::int32_t v) {
-    return proof::contains(list, v);
+  bool is_task(std::int64_t t) const { return at(t) < f_.reads.size(); }
+  bool is_value(std::int64_t v) const { return at(v) < f_.values.size(); }
+
+  // Rows time, links and floor.
+  void add_time(const Leaf& leaf, const Unit& unit, Costs& c) const {
+    const auto& tiers = f_.problem.tiers;
+    expect(leaf.links.empty() || (leaf.links.size() == tiers.size() && k_ == 1),
+           "links: not one row for each tier at one moment");
+    std::int64_t reads = 0, writes = 0;
+    for (const Row& r : leaf.links) {
+      expect(r[0] <= kWhole && r[1] <= kWhole && (reads += r[0]) <= kWhole && (writes += r[1]) <= kWhole,
+             "links: weights above the whole");
+    }
+    for (std::size_t v = 0; v < f_.values.size() && !leaf.links.empty(); ++v) {
+      Wide cheapest = Wide{1} << 100;
+      for (std::size_t i = 0; i < tiers.size(); ++i) {
+        const auto link = [&](double rate) {
+          return Wide{unit.of(tiers[i].latency_seconds + static_cast<double>(f_.values[v].bytes) / rate)};
+        };
+        const Wide in = leaf.links[i][0] * link(tiers[i].read_bytes_per_second);
+        const Wide out = f_.values[v].given ? 0 : leaf.links[i][1] * link(tiers[i].write_bytes_per_second);
+        cheapest = std::min(cheapest, (in + out) / kWhole);
+      }
+      c.away[v] = cheapest;
+    }
+    std::vector<Wide> floor(f_.reads.size(), Wide{1} << 100);
+    for (std::size_t t = 0; t < floor.size(); ++t) {
+      for (std::int64_t l = 0; l <= k_; ++l) {
+        const Wide cost =
+            Wide{unit.of(f_.problem.tasks[t].seconds)} * (kWhole - (l == 0 ? writes : reads)) / kWhole;
+        runs(c, l, l)[t] = cost;
+        if (f_.duty[t] < 0) continue;
+        Wide& mine = floor[at(f_.duty[t])];
+        mine = run_range(l, l, static_cast<std::int64_t>(t)).least == 1 ? 0 : std::min(mine, cost);
+      }
+    }
+    std::set<std::int64_t> stated;
+    for (const Row& r : leaf.floors) {
+      expect(is_task(r[0]) && f_.duty[at(r[0])] == r[0] && stated.insert(r[0]).second,
+             "floors: not a required task, or twice");
+      floor[at(r[0])] = r[1];
+    }
+    for (std::size_t t = 0; t < floor.size(); ++t) {
+      if (f_.duty[t] < 0) continue;
+      if (at(f_.duty[t]) == t) c.sum += floor[t];
+      for (std::int64_t l = 0; l <= k_; ++l) runs(c, l, l)[t] -= floor[at(f_.duty[t])];
+    }
   }
 
-  // The least and the most that run(i, j, t) can be.
-  std::pair<int, int> run_range(std::int64_t i, std::int64_t j, std::int64_t t) const {
-    const Facts::Role& role = f_.tasks[at(t)];
-    if ((i == 0 || instants_[at(i - 1)].not_before[at(t)]) &&
-        (j == k_ ? role.sole : instants_[at(j)].before[at(t)]))
-      return {1, 1};
-    if (j < k_ && instants_[at(j)].not_before[at(t)]) return {0, 0};
+  void add_memory(const Leaf& leaf, Bytes budget, const Unit& unit, Costs& c) const {
+    expect(unit.bytes || leaf.prices.size() == m_.size(), "not one price for each moment");
+    for (std::size_t i = 1; i <= m_.size(); ++i) {
+      const double price = unit.bytes ? 1 : leaf.prices[i - 1];
+      c.sum += unit.worth(price, m_[i - 1].held - budget);
+      for (std::size_t v = 0; v < f_.values.size(); ++v)
+        c.stored[i][v] += unit.worth(price, f_.values[v].bytes);
+    }
+  }
+
+  // Rows need, keep and sum.
+  void add_rows(const Leaf& leaf, Costs& c) const {
+    const auto in_stages = [&](const Row& r) { return r[0] <= r[1] && r[1] <= k_; };
+    const auto supply = [&](const Row& r) {
+      c.stored[at(r[0])][at(r[3])] -= r[4];
+      for (TaskId m : f_.values[at(r[3])].makers) runs(c, r[0], r[1])[at(m)] -= r[4];
+      const Value& v = f_.values[at(r[3])];
+      if (!f_.problem.tiers.empty() && r[0] > 0 && !v.resident) c.away[at(r[3])] -= r[4];
+    };
+    for (const Row& r : leaf.need) {
+      expect(in_stages(r) && is_task(r[2]) && contains(f_.reads[at(r[2])], r[3]),
+             "need: not a task and what it reads in a range of stages");
+      runs(c, r[0], r[1])[at(r[2])] += r[4];
+      supply(r);
+    }
+    for (const Row& r : leaf.keep) {
+      expect(in_stages(r) && r[2] > r[0] && r[2] <= r[1] + 1 && is_value(r[3]) &&
+                 (r[2] <= k_ || f_.values[at(r[3])].output),
+             "keep: not a value between two moments, nor an output");
+      c.stored[at(r[2])][at(r[3])] += r[4];
+      supply(r);
+    }
+    for (const Row& r : leaf.sum) {
+      expect(in_stages(r) && is_task(r[2]), "sum: not a task in a range of stages");
+      runs(c, r[0], r[1])[at(r[2])] += r[3];
+      for (std::int64_t l = r[0]; l <= r[1]; ++l) runs(c, l, l)[at(r[2])] -= r[3];
+    }
+  }
+
+  Range run_range(std::int64_t i, std::int64_t j, std::int64_t t) const {
+    const bool not_sooner = i == 0 || m_[at(i - 1)].after[at(t)];
+    const bool by_then = j == k_ ? f_.sole[at(t)] : m_[at(j)].before[at(t)];
+    if (not_sooner && by_then) return {1, 1};
+    if (j < k_ && m_[at(j)].after[at(t)]) return {0, 0};
     if (i == 0) return {0, 1};
-    const Instant& m = instants_[at(i - 1)];
-    const auto past = [&](std::int32_t v) -> bool { return m.past[at(v)]; };
-    const bool over = (f_.problem.tasks[at(t)].once && m.before[at(t)]) ||
-                      std::any_of(role.reads.begin(), role.reads.end(), past) ||
-                      std::any_of(role.writes.begin(), role.writes.end(), past);
+    const Moment& m = m_[at(i - 1)];
+    bool over = f_.problem.tasks[at(t)].once && m.before[at(t)];
+    for (std::int32_t v : f_.reads[at(t)]) over = over || m.past[at(v)];
+    for (std::int32_t v : f_.writes[at(t)]) over = over || m.past[at(v)];
     return {0, over ? 0 : 1};
   }
 
-  std::pair<int, int> stored_range(std::int64_t i, std::int64_t v) const {
-    const Facts::Value& value = f_.values[at(v)];
+  Range stored_range(std::int64_t i, std::int64_t v) const {
+    const Value& value = f_.values[at(v)];
     if (i == 0) return {value.given, value.given};
-    const Instant& m = instants_[at(i - 1)];
-    const auto id = static_cast<std::int32_t>(v);
-    if (contains(f_.tasks[at(m.task)].reads, id)) return {1, 1};
-    if (m.past[at(v)] || contains(m.fresh, id)) return {0, 0};
-    const bool makeable =
-        std::any_of(value.makers.begin(), value.makers.end(), [&](TaskId t) { return !m.not_before[at(t)]; });
-    return {0, value.given || makeable ? 1 : 0};
-  }
-
-  // price x bytes in units, exactly, rounded against the prover.
-  Wide worth(double price, Bytes bytes, bool up) const {
-    if (!timed_) return bytes;
-    if (price == 0) return 0;
-    int exponent = 0;
-    const Wide product = static_cast<Wide>(std::ldexp(std::frexp(price, &exponent), 53)) * bytes;
-    const int shift = exponent - 53 - unit_exponent_;
-    if (shift >= 0) return product << shift;
-    if (shift <= -127) return up ? 1 : 0;
-    return (product >> -shift) + (up && (product & ((Wide{1} << -shift) - 1)) != 0 ? 1 : 0);
+    if (i > k_) return {1, 1};
+    const Moment& m = m_[at(i - 1)];
+    if (m.reads[at(v)]) return {1, 1};
+    if (m.past[at(v)] || m.fresh[at(v)]) return {0, 0};
+    bool makeable = value.given;
+    for (TaskId maker : value.makers) makeable = makeable || !m.after[at(maker)];
+    return {0, makeable};
   }
 
   const Facts& f_;
-  int unit_exponent_;
-  bool timed_;
-  std::int64_t k_ = 0;
-  Bytes most_bytes_ = 0;
-  std::vector<Instant> instants_;
-  std::vector<std::int64_t> cost_, floor_;
-  std::vector<std::vector<TaskId>> members_;  // by required task: those that do its work
-  Wide base_ = 0;
-  std::string wrong_;
+  std::int64_t k_;
+  std::vector<Moment> m_;
 };
 
-// The leaves, in order, are those of a full binary tree: each follows from the one before by turning its last
-// "not stored" into "stored" and then deciding more.
-std::string covers_all(const std::vector<Leaf>& leaves) {
-  if (leaves.empty()) return "no leaves";
-  const std::vector<Row>* last = nullptr;
-  std::vector<Row> expected;
+// The leaves, in order, are those of a full binary tree: each follows from the one before by turning its last "not
+// stored" into "stored", and then deciding more.
+void expect_all_cases(const std::vector<Leaf>& leaves) {
+  std::vector<Row> next;
   for (const Leaf& leaf : leaves) {
-    if (last != nullptr) {
-      expected = *last;
-      while (!expected.empty() && expected.back()[2] == 1) expected.pop_back();
-      if (expected.empty()) return "leaves after the last";
-      expected.back()[2] = 1;
-    }
-    const auto& d = leaf.decisions;
-    if (d.size() < expected.size() || !std::equal(expected.begin(), expected.end(), d.begin()))
-      return "a leaf is missing";
-    for (std::size_t i = expected.size(); i < d.size(); ++i) {
-      if (d[i][2] != 0) return "a leaf is missing";
-    }
-    last = &d;
+    expect(&leaf == leaves.data() || !next.empty(), "leaves after the last");
+    expect(
+        leaf.decisions.size() >= next.size() && std::equal(next.begin(), next.end(), leaf.decisions.begin()),
+        "a leaf is missing");
+    for (std::size_t i = next.size(); i < leaf.decisions.size(); ++i)
+      expect(leaf.decisions[i][2] == 0, "a leaf is missing");
+    next = leaf.decisions;
+    while (!next.empty() && next.back()[2] == 1) next.pop_back();
+    if (!next.empty()) next.back()[2] = 1;
   }
-  for (const Row& r : *last) {
-    if (r[2] != 1) return "the last leaf is missing";
-  }
-  return {};
+  expect(!leaves.empty() && next.empty(), "the last leaf is missing");
 }
 
-std::string verify_seconds(const Facts& facts, const Plan& plan, Element root, double* proven) {
-  const Place place{"proof", "seconds"};
-  std::vector<TaskId> moments;
-  std::vector<Leaf> leaves;
-  std::int64_t exponent = 0;
-  static constexpr std::string_view kFields[] = {"unit_exponent", "moments", "leaves"};
-  static constexpr std::string_view kLeaf[] = {"prices", "impossible", "decisions", "need",
-                                               "keep",   "sum",        "floors"};
-  static constexpr std::size_t kWidth[] = {0, 0, 3, 5, 5, 4, 2};
-  json::read_object(root, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) exponent = json::read_integer(e, place);
-    if (field == 1) moments = json::read_ids(e, place, facts.tasks.size());
-    if (field != 2) return;
-    for (const Element item : json::read_array(e, place)) {
-      Leaf& leaf = leaves.emplace_back();
-      std::vector<Row>* rows[] = {nullptr,    nullptr,   &leaf.decisions, &leaf.need,
-                                  &leaf.keep, &leaf.sum, &leaf.floors};
-      json::read_object(item, place, kLeaf, [&](std::size_t f, Element list) {
-        if (f == 1) leaf.impossible = json::read_bool(list, place);
-        if (f > 1) *rows[f] = read_rows(list, place, kWidth[f]);
-        if (f > 0) return;
-        for (const Element price : json::read_array(list, place))
-          leaf.prices.push_back(json::read_double(price, place));
-      });
-    }
-  });
-  if (exponent < -900 || exponent > 900) return "unit_exponent is out of range";
-  if (moments.size() > kMostMoments) return fmt::format("more than {} moments", kMostMoments);
-  for (const Task& t : facts.problem.tasks) {
-    if (std::ldexp(t.seconds, -static_cast<int>(exponent)) > 0x1p60)
-      return "unit_exponent is too small for the tasks";
+double proven_seconds(const Facts& facts, const Seconds& s, Bytes budget) {
+  expect_all_cases(s.leaves);
+  expect(s.moments.empty() || budget >= 0, "a moment without a budget");
+  expect(static_cast<double>(s.leaves.size() * (facts.reads.size() + facts.values.size())) < 1e9,
+         "too many leaves");
+  const Ledger ledger(facts, s.moments);
+  double least = HUGE_VAL;
+  for (const Leaf& leaf : s.leaves) {
+    if (leaf.impossible)
+      expect(s.moments.size() == 1 && leaf.links.empty() && leaf.floors.empty() &&
+                 ledger.total(leaf, budget, {.bytes = true}) > 0,
+             "a leaf said to be impossible is not shown to be");
+    else
+      least = std::min(
+          least, std::ldexp(static_cast<double>(ledger.total(leaf, budget, {.exponent = s.unit_exponent})),
+                            s.unit_exponent));
   }
-  if (std::string gap = covers_all(leaves); !gap.empty()) return gap;
-  Sums seconds(facts, moments, static_cast<int>(exponent), true), bytes(facts, moments, 0, false);
-  *proven = HUGE_VAL;
-  for (Leaf& leaf : leaves) {
-    if (!seconds.wrong().empty()) break;
-    if (leaf.impossible) {
-      leaf.prices.assign(1, 1);
-      if (moments.size() != 1 || bytes.total(leaf, plan.budget) <= 0 || !bytes.wrong().empty())
-        return "a leaf said to be impossible is not shown to be";
-      continue;
-    }
-    const Wide total = seconds.total(leaf, plan.budget);
-    *proven = std::min(*proven, std::ldexp(static_cast<double>(total), static_cast<int>(exponent)));
-  }
-  return seconds.wrong();
+  return least;
 }
 
-std::string verify_peak(const Facts& facts, Element root, Bytes* proven) {
-  const Place place{"proof", "peak"};
-  std::vector<TaskId> moments;
-  Leaf leaf{.prices = {1}};
-  bool end = false;
-  static constexpr std::string_view kFields[] = {"moments", "need", "keep", "end"};
-  json::read_object(root, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) moments = json::read_ids(e, place, facts.tasks.size());
-    if (field == 1) leaf.need = read_rows(e, place, 5);
-    if (field == 2) leaf.keep = read_rows(e, place, 5);
-    if (field == 3) end = json::read_bool(e, place);
-  });
-  if (end) {
-    // Nothing appears after the last run but by a copy; so, without tiers, all outputs are live in it.
-    std::vector<bool> output(facts.problem.buffers.size());
-    Bytes outputs = 0;
-    for (std::int32_t v : facts.outputs) {
-      const BufferId b = facts.values[at(v)].buffer;
-      if (!output[at(b)]) outputs += facts.values[at(v)].bytes;
-      output[at(b)] = true;
+// In the last run, whichever task it is, all outputs are live: without tiers nothing appears after it.
+Bytes live_in_the_last_run(const Facts& f) {
+  std::vector<bool> output(f.problem.buffers.size());
+  Bytes outputs = 0, least = f.reads.empty() ? 0 : Bytes{1} << 62;
+  for (const Value& v : f.values) outputs += v.output ? v.bytes : 0;
+  for (const Value& v : f.values) output[at(v.buffer)] = output[at(v.buffer)] || v.output;
+  for (std::size_t t = 0; t < f.reads.size(); ++t) {
+    Bytes live = outputs + round_up(f.problem.tasks[t].workspace, f.problem.align);
+    for (std::int32_t v : f.reads[t]) live += output[at(f.values[at(v)].buffer)] ? 0 : f.values[at(v)].bytes;
+    for (std::int32_t v : f.writes[t]) {
+      const Value& w = f.values[at(v)];
+      const bool own = contains(f.fresh[t], v), update = contains(f.problem.tasks[t].reads, w.buffer);
+      if (own && !output[at(w.buffer)]) live += w.bytes;
+      if (!own && !update && output[at(w.buffer)]) live -= w.bytes;
     }
-    Bytes least = facts.tasks.empty() ? 0 : Bytes{1} << 62;
-    for (std::size_t t = 0; t < facts.tasks.size(); ++t) {
-      const Task& task = facts.problem.tasks[t];
-      Bytes live = outputs + round_up(task.workspace, facts.problem.align);
-      for (std::int32_t v : facts.tasks[t].reads) {
-        if (!output[at(facts.values[at(v)].buffer)]) live += facts.values[at(v)].bytes;
-      }
-      const std::vector<std::int32_t> fresh = proof::fresh_writes(facts, static_cast<TaskId>(t));
-      for (std::int32_t v : facts.tasks[t].writes) {
-        const Facts::Value& w = facts.values[at(v)];
-        const bool own = proof::contains(fresh, v);
-        if (own && !output[at(w.buffer)]) live += w.bytes;
-        if (!own && output[at(w.buffer)] && !proof::contains(task.reads, w.buffer)) live -= w.bytes;
-      }
-      least = std::min(least, live);
-    }
-    if (!facts.problem.tiers.empty()) return "an end proof needs that nothing can be copied";
-    *proven = facts.resident_bytes + least;
-    return {};
+    least = std::min(least, live);
   }
-  if (moments.size() != 1) return "a proof of the peak has one moment";
-  Sums sums(facts, moments, 0, false);
-  if (!sums.wrong().empty()) return sums.wrong();
-  const Wide total = sums.total(leaf, 0);
-  *proven = total > Wide{1} << 62 ? Bytes{1} << 62 : static_cast<Bytes>(total);
-  return sums.wrong();
+  return f.resident_bytes + (f.problem.tiers.empty() ? least : 0);
+}
+
+Bytes proven_bytes(const Facts& facts, const Peak& peak) {
+  if (peak.end) return live_in_the_last_run(facts);
+  expect(peak.moments.size() == 1, "a proof of the peak has one moment");
+  return static_cast<Bytes>(
+      std::min(Ledger(facts, peak.moments).total(peak.leaf, 0, {.bytes = true}), Wide{1} << 62));
 }
 
 }  // namespace
@@ -360,30 +297,19 @@ std::string verify_peak(const Facts& facts, Element root, Bytes* proven) {
 std::string verify_proof(const Problem& problem, const Plan& plan) {
   if (!plan.seconds_bound && !plan.peak_bound) return {};
   if (plan.proof.json.empty()) return "bounds are stated, but no proof";
+  if (plan.seconds_bound && plan.bound_order_given)
+    return "seconds_bound holds for the given order only, which no proof covers";
   try {
     const Facts facts(problem);
-    const json::Document document("proof", plan.proof.json);
-    bool timed = false, peaked = false;
-    double seconds = 0;
-    Bytes peak = 0;
-    std::string wrong;
-    static constexpr std::string_view kFields[] = {"seconds", "peak"};
-    json::read_object(document.root(), Place{"proof"}, kFields, [&](std::size_t field, Element e) {
-      (field == 0 ? timed : peaked) = true;
-      const std::string fault =
-          field == 0 ? verify_seconds(facts, plan, e, &seconds) : verify_peak(facts, e, &peak);
-      if (!fault.empty() && wrong.empty())
-        wrong = fmt::format("{}: {}", field == 0 ? "seconds" : "peak", fault);
-    });
-    if (!wrong.empty()) return wrong;
-    if (plan.seconds_bound && plan.bound_order_given)
-      return "seconds_bound holds for the given order only, which no proof covers";
-    if (plan.seconds_bound && !timed) return "seconds_bound is stated, but not proven";
+    const Text text = read(plan.proof.json, problem.tasks.size());
+    if (plan.seconds_bound && !text.seconds) return "seconds_bound is stated, but not proven";
+    if (plan.peak_bound && !text.peak) return "peak_bound is stated, but not proven";
+    const double seconds = text.seconds ? proven_seconds(facts, *text.seconds, plan.budget) : 0;
+    const Bytes bytes = text.peak ? proven_bytes(facts, *text.peak) : 0;
     if (plan.seconds_bound && !(*plan.seconds_bound <= seconds + 1e-9 * std::abs(seconds)))
       return fmt::format("seconds_bound is {}, but the proof gives {}", *plan.seconds_bound, seconds);
-    if (plan.peak_bound && !peaked) return "peak_bound is stated, but not proven";
-    if (plan.peak_bound && *plan.peak_bound > peak)
-      return fmt::format("peak_bound is {}, but the proof gives {}", *plan.peak_bound, peak);
+    if (plan.peak_bound && *plan.peak_bound > bytes)
+      return fmt::format("peak_bound is {}, but the proof gives {}", *plan.peak_bound, bytes);
     return {};
   } catch (const Error& e) {
     return e.what();
