@@ -85,8 +85,8 @@ int run_zoo(const ZooSettings& settings) {
   fmt::print("{:<22} {:>5} {:<10} {:>9} {:>9} {:>7} {:>7}{}\n", "model@budget", "tasks", "status", "overhead",
              "bound", "gap", "CPU s", settings.against ? " | best named planner" : "");
   int wrong = 0, rows = 0;
-  for (const char* model : {"mlp", "vgg16", "resnet18", "resnet50", "mobilenet-v2", "densenet121", "unet",
-                            "segnet", "vit-b-16", "bert-base", "gpt2-124m", "llama-1b", "lstm"}) {
+  for (const char* model : {"vgg16", "resnet18", "resnet50", "mobilenet-v2", "densenet121", "unet", "segnet",
+                            "vit-b-16", "bert-base", "gpt2-124m", "llama-1b", "lstm"}) {
     plan::Problem problem;
     for (const int percent : {90, 80, 70, 60, 50, 40, 30, 20}) {
       const std::string name = fmt::format("zoo/{}@{}", model, percent);
