@@ -3,6 +3,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS tidemark tidemark_settings EXPORT tidemark-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+# For people to start from; the library has them in it.
+install(DIRECTORY profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark FILES_MATCHING PATTERN "*.json")
 if(TARGET tidemark_program)
   install(TARGETS tidemark_program DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

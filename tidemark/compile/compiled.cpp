@@ -17,10 +17,21 @@ Budget Budget::minimum() {
   return b;
 }
 
+std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, const Device& device) {
+  const int threads = device.threads();
+  if (!options.profile) return std::make_shared<const DeviceProfile>(cpu_profile(threads));
+  if (options.profile->device.starts_with("cpu") && options.profile->threads != threads) {
+    fail(Error::Kind::usage, "[compile] the profile is of {} threads vs {} of the device; measure one with tidemark profile --model-threads {}",
+         options.profile->threads, threads, threads);
+  }
+  return options.profile;
+}
+
 Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
     : device_(std::move(device)) {
   CompileOptions options = given;
-  pose_options_ = PoseOptions{.threads = device_->threads(), .name = options.name, .regions = std::make_shared<RegionCache>()};
+  profile_ = profile_for(options, *device_);
+  pose_options_ = PoseOptions{.threads = device_->threads(), .profile = profile_.get(), .name = options.name, .regions = std::make_shared<RegionCache>()};
   graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
   posed_ = pose(std::move(graph), pose_options_);
   plan_ = make_plan(posed_.problem, options);
@@ -110,24 +121,19 @@ Timeline Compiled::timeline() const {
   return t;
 }
 
-std::vector<MemoryRow> Compiled::memory() const {
-  Bytes state = 0, inputs = 0;
-  const Graph& g = graph();
-  for (std::size_t i = 0; i < g.inputs.size(); ++i) {
-    (updated_by_[i] >= 0 ? state : inputs) += round_up(g.type(g.inputs[i]).bytes(), problem().align);
-  }
-  // The arena at its fullest moment: workspace of that task, outputs among what is live, the rest
-  // activations.
-  Bytes most = 0, workspace = 0;
-  for (const Instr& i : program_->instrs) {
-    if (i.live > most) most = i.live, workspace = problem().tasks[static_cast<std::size_t>(i.task)].workspace;
-  }
-  const Bytes live = std::max<Bytes>(0, most - state - inputs);
-  return {{"state (parameters, optimizer)", state},
-          {"inputs", inputs},
-          {"activations and gradients at the peak", live - workspace},
-          {"workspace at the peak", workspace},
-          {"between buffers", program_->arena_bytes - live}};
+std::string Compiled::explain(std::string_view pattern) const {
+  const std::vector<Explanation> found = tidemark::explain(posed_, plan_, pattern);
+  if (found.empty()) fail(Error::Kind::usage, "[explain] no value of {} is called '{}'; '*' lists them all", problem().name, pattern);
+  std::string out;
+  for (const Explanation& e : found) out += e.text + "\n";
+  if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
+  return out + to_string(*marginal_) + "\n";
 }
+
+std::vector<plan::FrontierPoint> Compiled::frontier(int points, double time_limit) const {
+  return plan::frontier(problem(), {.points = points, .solve = {.time_limit = time_limit / std::max(points, 1)}});
+}
+
+plan::SmallestPeak Compiled::smallest(double time_limit) const { return plan::smallest_peak(problem(), {.time_limit = time_limit}); }
 
 }  // namespace tidemark

@@ -7,10 +7,14 @@
 #include <memory>
 #include <optional>
 
+#include "tidemark/compile/explain.h"
+#include "tidemark/compile/memory.h"
 #include "tidemark/compile/optimise.h"
 #include "tidemark/compile/pose.h"
 #include "tidemark/ir/tensor.h"
+#include "tidemark/plan/frontier.h"
 #include "tidemark/plan/plan.h"
+#include "tidemark/plan/smallest.h"
 #include "tidemark/runtime/executor.h"
 
 namespace tidemark {
@@ -45,12 +49,12 @@ struct CompileOptions {
   bool native = false;
   std::string native_cache;  // "": a folder of this user's in /tmp
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
+  // What tasks take; null: what the library ships for a CPU of so many threads. device_profile("mine.json") loads one.
+  std::shared_ptr<const DeviceProfile> profile = nullptr;
 };
 
-struct MemoryRow {
-  std::string what;
-  Bytes bytes = 0;
-};
+// The profile that the options ask for. Throws Error(usage) where it is of another number of threads.
+TIDEMARK_API std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, const Device& device);
 
 class TIDEMARK_API Compiled {
  public:
@@ -76,13 +80,21 @@ class TIDEMARK_API Compiled {
   Bytes peak_measured() const { return measured_; }
   // The planned program as one C++ file.
   std::string emitted() const;
-  // What the peak consists of; the rows add up to it.
-  std::vector<MemoryRow> memory() const;
+  // What the peak consists of; the rows add up to it, and the last, "unexplained", is 0.
+  std::vector<MemoryRow> memory() const { return memory_rows(posed_, plan_); }
+  // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
+  // Error(usage) where none matches.
+  std::string explain(std::string_view pattern) const;
+  // The curve of time against budget, and its lower end. Plans anew, for `time_limit` CPU seconds.
+  std::vector<plan::FrontierPoint> frontier(int points = 12, double time_limit = 5) const;
+  plan::SmallestPeak smallest(double time_limit = 5) const;
 
  private:
+  std::shared_ptr<const DeviceProfile> profile_;
   PoseOptions pose_options_;
   Posed posed_;
   plan::Plan plan_;
+  mutable std::optional<Marginal> marginal_;  // of one more GiB, once it was asked for
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<Executor> executor_;

@@ -7,6 +7,7 @@
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
 #include "tidemark/ops/loops.h"
+#include "tidemark/runtime/profiler.h"
 
 namespace tidemark {
 namespace {
@@ -29,7 +30,11 @@ Posed pose(Graph graph, const PoseOptions& given) {
   Posed posed;
   plan::Problem& problem = posed.problem;
   Binding& binding = posed.binding;
+  DeviceProfile otherwise;
+  if (options.profile == nullptr) otherwise = cpu_profile(options.threads);
+  const DeviceProfile* profile = options.profile != nullptr ? options.profile : &otherwise;
   problem.name = options.name;
+  problem.device = profile->device;
   problem.align = 64;
   binding.buffer_of_value.assign(graph.values.size(), -1);
   const auto add_buffer = [&](ValueId v, bool resident, const char* kind) {
@@ -61,19 +66,13 @@ Posed pose(Graph graph, const PoseOptions& given) {
     }
     if (is_view(graph, node)) continue;
 
-    KernelSpec spec{.attrs = node.attrs, .regions = node.regions, .threads = options.threads};
-    for (const ValueId v : node.in) spec.in.push_back(graph.value(v));
-    for (const ValueId v : node.out) spec.out.push_back(graph.value(v));
+    const KernelSpec spec = spec_of(graph, node, options.threads);
     const bool loop = is_loop(*node.op);
     LoopTask planned = loop ? loop_task(*node.op, spec, options) : LoopTask{};
     std::shared_ptr<const Kernel> kernel = loop ? std::move(planned.kernel) : prepare(*node.op, spec);
-    const Cost cost = cost_of(*node.op, spec);
     plan::Task task{.name = node.out.empty() ? node.op->name : graph.value(node.out[0]).name,
                     .kind = node.op->name};
-    task.seconds = std::max(cost.flops / options.roofline.flops_per_second,
-                            cost.bytes / options.roofline.bytes_per_second) +
-                   options.roofline.seconds_per_task;
-    if (loop) task.seconds = planned.seconds;
+    task.seconds = loop ? planned.seconds : estimate(*profile, *node.op, spec).seconds;
     task.workspace = kernel->workspace();
     task.random = node.op->facts.random;
     const auto buffer = [&](ValueId v) { return binding.buffer_of_value[static_cast<std::size_t>(v)]; };

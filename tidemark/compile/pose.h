@@ -5,21 +5,15 @@
 
 #include "tidemark/plan/problem.h"
 #include "tidemark/runtime/binding.h"
+#include "tidemark/runtime/profile.h"
 
 namespace tidemark {
-
-// A device in three numbers; tasks take the larger of arithmetic and traffic, and a constant beside.
-struct Roofline {
-  double flops_per_second = 150e9;
-  double bytes_per_second = 12e9;
-  double seconds_per_task = 2e-6;
-};
 
 class RegionCache;
 
 struct PoseOptions {
   int threads = 1;
-  Roofline roofline;
+  const DeviceProfile* profile = nullptr;  // null: cpu_profile(threads)
   std::string name = "program";
   std::shared_ptr<RegionCache> regions;  // of loops; null: one for this call
 };
