@@ -178,6 +178,8 @@ function(tidemark_benches)
       add_executable(bench_${name} ${sources})
       target_link_libraries(bench_${name} PRIVATE tidemark)
       target_compile_definitions(bench_${name} PRIVATE TIDEMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+      # What only this benchmark needs: the tools that it is measured beside, where they are found.
+      include("${entry}/settings.cmake" OPTIONAL)
     endif()
   endforeach()
 endfunction()
