@@ -2,11 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "tidemark/compile/compiled.h"
 
 namespace tidemark {
 
-// Throws Error(infeasible) where nothing fits; the plan has passed check().
-plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options);
+struct Planned {
+  plan::Plan plan;
+  Program program;
+};
+// Adds tiers, makers and pins to `posed`, plans it and lowers the plan. Throws Error(infeasible) where nothing fits; the plan has
+// passed check(). `tiers`: those of the options with their rates.
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers);
+
+// The same for what plan_posed has been through before, when its seconds or the budget have changed.
+struct Replanning {
+  const plan::Plan* from = nullptr;  // a plan to start with
+  std::function<bool()> stop = {};   // asked now and then
+};
+Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how);
 
 }  // namespace tidemark
