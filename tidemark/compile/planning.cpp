@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/planning.h"
 
+#include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/plan_cache.h"
 #include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
-#include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
 namespace {
 
 // `problem`: the posed one, or with less room in its tiers.
-plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options, const Replanning& how) {
-  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3, .warm_start = how.from};
+plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options, const Replanning& how,
+                     std::optional<plan::Plan>& fallback) {
+  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  // With other ways to make values what is solved is not the problem itself, and a plan for it is no start.
+  if (posed.makers.empty()) solve_options.warm_start = how.from;
   if (how.stop) solve_options.progress = [&](const plan::Progress&) { return !how.stop(); };
   if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
     fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
@@ -55,14 +58,16 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
           ? ""
           : plan_key(problem, solve_options.budget, fmt::format("{} {} {}", planner, options.time_limit, minimum ? "minimum" : ""));
   if (std::optional<plan::Plan> kept = cache.find(key, problem, solve_options.budget)) return *std::move(kept);
-  plan::Plan plan = named     ? plan::run_planner(*named, problem, solve_options)
-                    : minimum ? plan::smallest_peak(problem, solve_options).plan
-                              : plan::solve(problem, solve_options);
+  Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
+                        : solve_with(problem, posed.makers, solve_options, minimum);
+  plan::Plan plan = std::move(chosen.plan);
+  fallback = std::move(chosen.without_overflow);
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out)
     throw Error(Error::Kind::infeasible, refusal(posed, plan, options));
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
-  cache.store(key, problem, plan);
+  // One that may need its fallback is planned with it.
+  if (!fallback) cache.store(key, problem, plan);
   return plan;
 }
 
@@ -72,7 +77,8 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
   plan::Problem tighter = posed.problem;
   for (int attempt = 0;; ++attempt) {
     Planned planned;
-    planned.plan = make_plan(posed, tighter, options, how);
+    std::optional<plan::Plan> fallback;
+    planned.plan = make_plan(posed, tighter, options, how, fallback);
     planned.plan.problem_hash = plan::hash(posed.problem);
     planned.program = lower(posed.problem, planned.plan, posed.binding);
     Bytes over = 0;
@@ -82,7 +88,14 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
       if (beyond > 0) tighter.tiers[k].bytes -= beyond;
       over = std::max(over, beyond);
     }
-    if (over <= 0) return planned;
+    if (over <= 0) {
+      if (fallback) {
+        Program program = lower(posed.problem, *fallback, posed.binding);
+        planned.fallback = std::make_shared<const Planned>(
+            Planned{.plan = *std::move(fallback), .program = std::move(program)});
+      }
+      return planned;
+    }
     if (attempt == kTries) {
       fail(Error::Kind::infeasible,
            "[compile] the copies of {} do not fit their tiers by {}; give a tier more room",
@@ -95,20 +108,30 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
 
 Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how) {
   Planned planned = plan_and_lower(posed, options, how);
-  if (!options.atomic || broken_atomicity(posed, planned.plan, tiers).empty()) return planned;
+  const auto broken = [&] {
+    std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+    if (what.empty() && planned.fallback)
+      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+    return what;
+  };
+  if (broken().empty()) return planned;
   gate_updates(posed);
   planned = plan_and_lower(posed, options, {.stop = how.stop});
-  const std::string broken = broken_atomicity(posed, planned.plan, tiers);
-  if (!broken.empty()) {
+  if (const std::string what = broken(); !what.empty()) {
     fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-         posed.problem.name, format_bytes(planned.plan.budget), broken);
+         posed.problem.name, format_bytes(planned.plan.budget), what);
   }
   return planned;
 }
 
-Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers) {
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile) {
   add_tiers(posed, tiers);
   apply_pins(posed, options.pins);
+  // Without a budget nothing needs another way.
+  if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
+    add_makers(posed,
+               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
   return plan_again(posed, options, tiers, {});
 }
 

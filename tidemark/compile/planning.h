@@ -11,10 +11,13 @@ namespace tidemark {
 struct Planned {
   plan::Plan plan;
   Program program;
+  std::shared_ptr<const Planned> fallback = nullptr;  // to start over with where a codec's slot is too small
 };
 // Adds tiers, makers and pins to `posed`, plans it and lowers the plan. Throws Error(infeasible) where nothing fits; the plan has
 // passed check(). `tiers`: those of the options with their rates.
-Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers);
+// `threads` and `profile`: as posed with.
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile);
 
 // The same for what plan_posed has been through before, when its seconds or the budget have changed.
 struct Replanning {

@@ -59,7 +59,8 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
   }
 }
 
-std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::span<const TierSpec> tiers) {
+std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::span<const TierSpec> tiers,
+                             bool copies) {
   const plan::Problem& problem = posed.problem;
   const std::string* updated = nullptr;
   std::vector<char> may_fail(problem.buffers.size(), 0);  // its copy under way
@@ -75,7 +76,7 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
       }
       case plan::Step::Kind::evict:
       case plan::Step::Kind::fetch:
-        may_fail[at(step.id)] = tiers[at(step.tier)].can_fail();
+        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail();
         break;
       case plan::Step::Kind::wait:
         if (may_fail[at(step.id)] && updated != nullptr)
@@ -141,6 +142,11 @@ void gate_updates(Posed& posed) {
   move_over(1);
   for (plan::Task& task : tasks) {
     if (task.instead_of >= 0) task.instead_of = place[at(task.instead_of)];
+  }
+  for (Maker& maker : posed.makers) {
+    for (auto* list : {&maker.run, &maker.instead}) {
+      for (plan::TaskId& t : *list) t = place[at(t)];
+    }
   }
   problem.tasks = std::move(tasks);
   binding.node_of_task = std::move(nodes);

@@ -14,8 +14,9 @@ namespace tidemark {
 // Throws Error(usage) for a pattern of `holds` that no argument matches, and for state kept where a copy can fail.
 void add_tiers(Posed& posed, std::span<const TierSpec> tiers);
 
-// "" or what a failure in the middle of the step would leave half done: an update that a copy or codec which can fail follows.
-std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::span<const TierSpec> tiers);
+// "" or what a failure in the middle of the step would leave half done: an update that a codec which can overflow, or with `copies`
+// a copy that can fail, follows.
+std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::span<const TierSpec> tiers, bool copies = true);
 
 // Every update reads what a gate makes from all that updates are computed from: none runs before all of it is there.
 void gate_updates(Posed& posed);

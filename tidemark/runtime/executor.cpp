@@ -57,16 +57,22 @@ void* Executor::output(std::size_t i, std::span<void* const> residents) const {
   return base + p.offset;
 }
 
-void Executor::run(std::span<void* const> residents, Timeline* timeline) {
+void Executor::drain() {
+  for (const auto& store : stores_) {
+    if (store) store->drain();
+  }
+}
+
+bool Executor::run(std::span<void* const> residents, Timeline* timeline) {
   bind(residents);
   try {
-    carry_out(residents, timeline);
+    if (carry_out(residents, timeline)) return true;
   } catch (...) {
-    for (const auto& store : stores_) {
-      if (store) store->drain();
-    }
+    drain();
     throw;
   }
+  drain();
+  return false;
 }
 
 void Executor::start_copy(const Instr& instr, void* at, std::span<void* const> residents) {
@@ -113,7 +119,7 @@ void Executor::compare(const Instr& instr, std::size_t index) {
   }
 }
 
-void Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
+bool Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
   if (fingerprints_) std::fill(fingerprints_->known.begin(), fingerprints_->known.end(), 0);
   for (std::size_t i = 0; i < program_->instrs.size(); ++i) {
     const Instr& instr = program_->instrs[i];
@@ -131,10 +137,15 @@ void Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
     } else {
       start_copy(instr, first[0], residents);
     }
+    if (instr.kind == Instr::Kind::run && instr.kernel->can_overflow() && instr.kernel->overflowed()) {
+      overflowed_ = program_->task_names[i];
+      return false;
+    }
     if (fingerprints_ && instr.kind == Instr::Kind::run && device_->computes()) compare(instr, i);
     if (timeline != nullptr && i < timeline->entries.size())
       timeline->entries[i] = {begin, now_ns(), instr.live, instr.task};
   }
+  return true;
 }
 
 }  // namespace tidemark

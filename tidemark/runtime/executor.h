@@ -35,8 +35,9 @@ class TIDEMARK_API Executor {
            std::shared_ptr<std::byte> arena = nullptr, std::span<const TierSpec> tiers = {});
 
   // `residents`: one pointer for each of Program::residents. A copy that fails throws Error(io) when nothing is under way any
-  // more.
-  void run(std::span<void* const> residents, Timeline* timeline = nullptr);
+  // more. False: what a codec made did not fit its slot (overflowed()), and the step has to start over without it.
+  bool run(std::span<void* const> residents, Timeline* timeline = nullptr);
+  const std::string& overflowed() const { return overflowed_; }
   // Where output i lies after a run.
   void* output(std::size_t i, std::span<void* const> residents) const;
   // From now on each step compares what is made again with what was made first; Error(internal) names the first that differs.
@@ -48,7 +49,7 @@ class TIDEMARK_API Executor {
 
  private:
   void bind(std::span<void* const> residents);
-  void carry_out(std::span<void* const> residents, Timeline* timeline);
+  bool carry_out(std::span<void* const> residents, Timeline* timeline);
   void start_copy(const Instr& instr, void* at, std::span<void* const> residents);
 
   std::shared_ptr<const Program> program_;
@@ -57,6 +58,8 @@ class TIDEMARK_API Executor {
   std::vector<std::unique_ptr<TierStore>> stores_;  // by tier; null where the program copies nothing there
   std::vector<void*> pointers_;  // one for each of Program::places
   void compare(const Instr& instr, std::size_t index);
+  void drain();
+  std::string overflowed_;
   std::unique_ptr<Fingerprints> fingerprints_;  // null: nothing is compared
   std::vector<void*> bound_;     // the residents that pointers_ was made for
 };

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "tidemark/base/error.h"
+#include "tidemark/compile/makers.h"
+#include "tidemark/plan/smallest.h"
+
+namespace tidemark {
+namespace {
+
+using plan::Plan;
+
+bool has_plan(const Plan& plan) {
+  return plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible;
+}
+
+// Sets of makers from few to many: those that cost least for what they save first.
+std::vector<std::vector<const Maker*>> sets_of(const std::vector<Maker>& makers, bool overflow) {
+  std::vector<const Maker*> all;
+  for (const Maker& m : makers) {
+    if (overflow || !m.can_overflow) all.push_back(&m);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Maker* a, const Maker* b) {
+    return a->seconds * static_cast<double>(b->saved) < b->seconds * static_cast<double>(a->saved);
+  });
+  Bytes total = 0;
+  for (const Maker* m : all) total += m->saved;
+  std::vector<std::vector<const Maker*>> sets;
+  if (all.empty() ||
+      (overflow && std::none_of(all.begin(), all.end(), [](const Maker* m) { return m->can_overflow; })))
+    return sets;
+  // The cheapest half of what can be saved, then all of it.
+  Bytes saved = 0;
+  std::size_t half = 0;
+  while (half < all.size() && 2 * saved < total) saved += all[half++]->saved;
+  if (half < all.size() && !overflow)
+    sets.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half));
+  sets.push_back(std::move(all));
+  return sets;
+}
+
+class Choosing {
+ public:
+  Choosing(const plan::Problem& problem, const std::vector<Maker>& makers, const plan::Options& options,
+           bool minimum)
+      : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
+
+  Chosen run() {
+    const auto sets = sets_of(makers_, false), more = sets_of(makers_, true);
+    const double parts = static_cast<double>(sets.size() + more.size());
+    base_ = solve(problem_, parts > 0 ? 0.5 : 1);
+    Chosen chosen{.plan = base_};
+    // Nothing can be better than a bound that holds for every maker.
+    if (parts == 0 ||
+        (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))
+      return chosen;
+    for (const auto& set : sets) {
+      if (good_enough(chosen.plan)) return chosen;
+      take(chosen.plan, solve(committed(problem_, set), 0.5 / parts));
+    }
+    // A plan whose codecs may overflow needs one beside it that has none.
+    if (!has_plan(chosen.plan)) return chosen;
+    for (const auto& set : more) {
+      if (good_enough(chosen.plan)) return chosen;
+      Plan plan = chosen.plan;
+      if (take(plan, solve(committed(problem_, set), 0.5 / parts)) && runs_overflowing(plan)) {
+        chosen.without_overflow = std::move(chosen.plan);
+        chosen.plan = std::move(plan);
+      }
+    }
+    return chosen;
+  }
+
+ private:
+  Plan solve(const plan::Problem& problem, double share) const {
+    plan::Options options = options_;
+    options.time_limit *= share;
+    if (&problem != &problem_) options.warm_start = nullptr;
+    return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
+  }
+  bool good_enough(const Plan& plan) const {
+    return !minimum_ && has_plan(plan) && plan.seconds_bound &&
+           plan.seconds <= *plan.seconds_bound * (1 + options_.target_gap);
+  }
+  bool better(const Plan& a, const Plan& b) const {
+    if (!has_plan(a)) return false;
+    if (!has_plan(b)) return true;
+    return minimum_ ? a.peak < b.peak : a.seconds < b.seconds;
+  }
+  bool runs_overflowing(const Plan& plan) const {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const plan::Step& s) {
+      return s.kind == plan::Step::Kind::run &&
+             std::any_of(makers_.begin(), makers_.end(),
+                         [&](const Maker& m) { return m.can_overflow && m.run.front() == s.id; });
+    });
+  }
+  // As a plan of the problem itself: what was proven for the problem with these makers taken does not hold for it.
+  bool take(Plan& best, Plan plan) const {
+    if (!better(plan, best)) return false;
+    plan.problem_hash = plan::hash(problem_);
+    plan.status = Plan::Status::feasible;
+    plan.seconds_bound = base_.seconds_bound;
+    plan.peak_bound = base_.peak_bound;
+    plan.bound_order_given = base_.bound_order_given;
+    plan.proof = base_.proof;
+    plan.smallest_peak.reset();
+    if (plan.seconds_bound && plan.seconds <= *plan.seconds_bound * (1 + 1e-9))
+      plan.status = Plan::Status::optimal;
+    const std::string broken = plan::check(problem_, plan);
+    TIDEMARK_CHECK(broken.empty(), "a plan with makers breaks a rule: {}", broken);
+    best = std::move(plan);
+    return true;
+  }
+
+  const plan::Problem& problem_;
+  const std::vector<Maker>& makers_;
+  const plan::Options& options_;
+  bool minimum_;
+  Plan base_;
+};
+
+}  // namespace
+
+Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
+                  const plan::Options& options, bool minimum) {
+  return Choosing(problem, makers, options, minimum).run();
+}
+
+}  // namespace tidemark
