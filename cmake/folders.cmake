@@ -29,6 +29,15 @@ function(tidemark_folder name)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/cpu.json" "${folder}/h200.json")
     list(APPEND sources "${CMAKE_BINARY_DIR}/shipped_profiles.cpp")
   endif()
+  if(name STREQUAL "emit")
+    # What emitted files begin with, as strings of the library.
+    set(folder "${CMAKE_SOURCE_DIR}/tidemark/emit")
+    file(READ "${CMAKE_SOURCE_DIR}/tidemark/base/scalar.h" SCALAR)
+    file(READ "${folder}/prelude.txt" PRELUDE)
+    configure_file("${folder}/prelude.cpp.in" "${CMAKE_BINARY_DIR}/emit_prelude.cpp" @ONLY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tidemark/base/scalar.h" "${folder}/prelude.txt")
+    list(APPEND sources "${CMAKE_BINARY_DIR}/emit_prelude.cpp")
+  endif()
   if(NOT sources)
     return()
   endif()
@@ -115,6 +124,15 @@ function(tidemark_program)
   add_executable(tidemark_program ${sources})
   set_target_properties(tidemark_program PROPERTIES OUTPUT_NAME tidemark)
   target_link_libraries(tidemark_program PRIVATE tidemark CLI11::CLI11)
+  # The man page and the shells' completions, from the program's own definition.
+  set(share "${CMAKE_BINARY_DIR}/share")
+  file(MAKE_DIRECTORY "${share}")
+  add_custom_command(TARGET tidemark_program POST_BUILD
+    COMMAND tidemark_program generate man -o "${share}/tidemark.1"
+    COMMAND tidemark_program generate bash -o "${share}/tidemark.bash"
+    COMMAND tidemark_program generate zsh -o "${share}/_tidemark"
+    COMMAND tidemark_program generate fish -o "${share}/tidemark.fish"
+    VERBATIM)
 endfunction()
 
 # tests/<folder>/*_test.cpp become test_<folder>.
@@ -138,11 +156,19 @@ function(tidemark_tests)
     gtest_discover_tests(test_${f} TEST_FILTER "-Slow*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
     gtest_discover_tests(test_${f} TEST_FILTER "Slow*" TEST_LIST test_${f}_slow DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 7200 LABELS slow)
   endforeach()
-  # The program from outside; standard Python only.
+  # The program from outside; standard Python only. tests/cli/<name>_test.py becomes Cli.<name>.
   find_package(Python3 COMPONENTS Interpreter)
   if(TARGET tidemark_program AND Python3_FOUND)
-    add_test(NAME Cli COMMAND Python3::Interpreter "${CMAKE_SOURCE_DIR}/tests/cli/cli_test.py" $<TARGET_FILE:tidemark_program> "${CMAKE_SOURCE_DIR}")
-    set_tests_properties(Cli PROPERTIES TIMEOUT 600)
+    file(GLOB scripts CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/cli/*_test.py")
+    foreach(script IN LISTS scripts)
+      get_filename_component(name "${script}" NAME_WE)
+      string(REPLACE "_test" "" name "${name}")
+      add_test(NAME Cli.${name} COMMAND Python3::Interpreter "${script}" $<TARGET_FILE:tidemark_program> "${CMAKE_SOURCE_DIR}")
+      set_tests_properties(Cli.${name} PROPERTIES TIMEOUT 900)
+    endforeach()
+    # In a browser where there is one; else the test says that it is skipped.
+    add_test(NAME Report.browser COMMAND Python3::Interpreter "${CMAKE_SOURCE_DIR}/tests/report/browser_test.py" $<TARGET_FILE:tidemark_program>)
+    set_tests_properties(Report.browser PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
   endif()
 endfunction()
 
@@ -183,7 +209,16 @@ function(tidemark_examples)
     add_executable(example_${name} ${source})
     target_link_libraries(example_${name} PRIVATE tidemark)
   endforeach()
-  if(TIDEMARK_TESTS AND TARGET example_quickstart)
-    add_test(NAME Examples.quickstart COMMAND example_quickstart)
+  # Each is run; those that train are told to take a few steps only.
+  if(TIDEMARK_TESTS)
+    foreach(source IN LISTS sources)
+      get_filename_component(name "${source}" NAME_WE)
+      set(few "")
+      if(name MATCHES "^train_")
+        set(few 3)
+      endif()
+      add_test(NAME Examples.${name} COMMAND example_${name} ${few})
+      set_tests_properties(Examples.${name} PROPERTIES TIMEOUT 300)
+    endforeach()
   endif()
 endfunction()

@@ -4,65 +4,13 @@ import copy
 import glob
 import json
 import os
-import signal
 import subprocess
-import sys
-import tempfile
-import time
-import unittest
 
 import schema
-
-PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
-DONE, WRONG, NO, INTERRUPTED = 0, 1, 2, 130
-
-CHAIN = {
-    "format": "tidemark-problem", "version": 1, "name": "chain",
-    "buffers": [{"name": "x", "bytes": 10, "resident": True}] + [{"name": f"b{i}", "bytes": 100} for i in range(8)],
-    "tasks": [{"name": "f0", "reads": [0], "writes": [1], "seconds": 1},
-              {"name": "f1", "reads": [1], "writes": [2], "seconds": 1},
-              {"name": "f2", "reads": [2], "writes": [3], "seconds": 1},
-              {"name": "f3", "reads": [3], "writes": [4], "seconds": 1},
-              {"name": "g3", "reads": [3, 4], "writes": [5], "seconds": 2},
-              {"name": "g2", "reads": [2, 5], "writes": [6], "seconds": 2},
-              {"name": "g1", "reads": [1, 6], "writes": [7], "seconds": 2},
-              {"name": "g0", "reads": [0, 7], "writes": [8], "seconds": 2}],
-    "outputs": [8]}
+from program import DONE, INTERRUPTED, NO, PROGRAM, SOURCE, WRONG, Cli, main
 
 
-class Cli(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.chain = self.file("chain.json", json.dumps(CHAIN))
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def file(self, name, text):
-        with open(self.path(name), "w") as f:
-            f.write(text)
-        return self.path(name)
-
-    def run_it(self, *args, code=DONE):
-        result = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=120)
-        self.assertEqual(result.returncode, code, (args, result.stdout, result.stderr))
-        self.assertNotIn("\033", result.stdout + result.stderr)
-        if code in (WRONG, NO) and "--json" not in args:
-            self.assertNotEqual(result.stderr, "", args)
-        return result
-
-    def says(self, code, words, *args):
-        result = self.run_it(*args, code=code)
-        self.assertIn(words, result.stdout + result.stderr)
-        return result
-
-    def json_of(self, name, *args, code=DONE):
-        value = json.loads(self.run_it(*args, "--json", code=code).stdout)
-        with open(os.path.join(SOURCE, "docs", "schemas", name + ".json")) as f:
-            self.assertEqual(schema.errors(value, json.load(f)), [])
-        return value
-
+class Planning(Cli):
     def test_help_has_examples(self):
         top = self.run_it("--help").stdout
         verbs = [line.split()[0] for line in top.split("Subcommands:")[1].splitlines() if line.startswith("  ")]
@@ -104,6 +52,28 @@ class Cli(unittest.TestCase):
                                         stderr=subprocess.PIPE, text=True, timeout=60)
             self.assertEqual(result.returncode, WRONG)
             self.assertIn("standard output", result.stderr)
+
+    def test_profiles(self):
+        mine = self.path("mine.json")
+        small = ["--batch", "2", "--set", "inputs=8,hidden=8"]
+        told = self.says(DONE, "kernels", "profile", "--model", "mlp", *small, "--repeats", "3", "-o", mine).stdout
+        self.assertIn("matmul f32", told)
+        with open(mine) as f:
+            text = f.read()
+        with open(os.path.join(SOURCE, "docs", "schemas", "profile.json")) as f:
+            self.assertEqual(schema.errors(json.loads(text), json.load(f)), [])
+        self.says(DONE, " 0 kernels;", "profile", "--model", "mlp", *small, "-o", mine)
+        self.says(DONE, "--device " + mine, "plan", "mlp", *small, "--budget", "100%", "--device", mine)
+        self.says(DONE, "NVIDIA H200", "plan", "mlp", *small, "--budget", "100%", "--device", "h200")
+        self.says(DONE, "shipped profile", "plan", "mlp", *small, "--budget", "100%")
+        self.says(WRONG, "h200", "plan", "mlp", "--budget", "100%", "--device", "h300")
+        cut = self.file("cut.json", text[: len(text) // 2])
+        self.says(WRONG, "[profile]", "plan", "mlp", "--budget", "100%", "--device", cut)
+        self.says(WRONG, "[profile]", "profile", "--model", "mlp", *small, "-o", cut)
+        with open(cut) as f:
+            self.assertEqual(f.read(), text[: len(text) // 2], "what is not understood is not written over")
+        other = self.file("other.json", text.replace('"threads": ', '"threads": 9'))
+        self.says(WRONG, "write another file", "profile", "--model", "mlp", *small, "-o", other)
 
     def test_plan_and_check(self):
         plan = self.path("plan.json")
@@ -246,14 +216,6 @@ class Cli(unittest.TestCase):
         self.run_it("schedule", "revolve", "--steps", "10", "--slots", "0", code=WRONG)
         self.says(WRONG, "revolve", "schedule", "revolver", "--steps", "10")
 
-    def interrupt(self, *args):
-        process = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.kill)
-        time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        return process.returncode, out, err
-
     def test_interrupt_keeps_the_best_plan(self):
         # A ladder on which the bound is not met at once, so that the search is still running.
         n = 60
@@ -270,5 +232,6 @@ class Cli(unittest.TestCase):
         self.run_it("check", path, plan)
 
 
+
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    main()

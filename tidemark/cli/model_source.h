@@ -21,17 +21,27 @@ class ModelSource {
   CompileOptions compile_options(Budget memory, double time_limit) const;
   // The training step, traced for shapes alone: nothing of the model is allocated.
   Graph step_graph() const;
-  Posed posed() const;
+  // For the device that is asked for, and which that is and why, in words.
+  struct OnDevice {
+    Posed posed;
+    std::string device;
+    std::string name;  // as --device takes it, so that other sizes are planned for the same
+  };
+  OnDevice posed() const;
   static bool is_model(const std::string& name);
 
-  std::string name, optimizer = "adamw";
+  std::string name, optimizer = "adamw", device_name = "auto";
   std::int64_t batch = 0, size = 0, seq = 0, threads = 0;
   double rate = 1e-3, clip = 0;
   std::vector<std::string> sizes;  // "width=128"
 
  private:
   ModelOptions options() const;
+  void name_kinds(Posed& posed) const;
 };
+
+// Every tensor of the state by the name it has in a checkpoint, in the order that flatten gives.
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state);
 
 // "8GiB", "60%" or "min", as compile takes it. Throws Error(usage) naming the text.
 Budget parse_memory(const std::string& text);

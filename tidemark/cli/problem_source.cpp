@@ -8,11 +8,16 @@ namespace tidemark::cli {
 
 void ProblemSource::declare(Args& args) {
   args.positional("problem", model_.name, "problem.json, or a model of the zoo (tidemark models lists them)");
+  args.choices("problem", model_names());
   model_.declare(args);
 }
 
 plan::Problem ProblemSource::get() const {
-  if (is_file()) return plan::read_problem(read_file(model_.name));
+  if (is_file()) {
+    plan::Problem problem = plan::read_problem(read_file(model_.name));
+    device_ = problem.device;
+    return problem;
+  }
   return posed().problem;
 }
 
@@ -21,7 +26,9 @@ Posed ProblemSource::posed() const {
     fail(Error::Kind::usage, "[problem] '{}' is neither a .json file nor a model; models: {}", model_.name,
          join(model_names(), " "));
   }
-  return model_.posed();
+  ModelSource::OnDevice on = model_.posed();
+  device_ = std::move(on.device);
+  return std::move(on.posed);
 }
 
 }  // namespace tidemark::cli

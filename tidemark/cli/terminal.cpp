@@ -38,6 +38,7 @@ void catch_interrupt() {
 bool was_interrupted() { return interrupted_flag != 0; }
 
 double cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+Bytes physical_memory() { return static_cast<Bytes>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
 double parse_seconds(std::string_view text) {
@@ -63,7 +64,8 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_percent(double fraction) {
-  const double percent = 100 * fraction;
+  // Below that it is the rounding of sums.
+  const double percent = std::abs(fraction) < 1e-12 ? 0 : 100 * fraction;
   return fmt::format("{:.{}f} %", percent, std::abs(percent) < 0.1 && percent != 0 ? 4 : 2);
 }
 

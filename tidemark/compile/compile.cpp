@@ -4,8 +4,9 @@
 namespace tidemark {
 
 Posed posed_of(Graph graph, const CompileOptions& options) {
-  const int threads = (options.device ? options.device : cpu())->threads();
-  return pose(optimise(std::move(graph), options.passes), {.threads = threads, .name = options.name});
+  const std::shared_ptr<Device> device = options.device ? options.device : cpu();
+  const auto profile = profile_for(options, *device);
+  return pose(optimise(std::move(graph), options.passes), {.threads = device->threads(), .profile = profile.get(), .name = options.name});
 }
 
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {

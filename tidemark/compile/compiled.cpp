@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/compile/loops.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/compile/planning.h"
 #include "tidemark/front/eager.h"
 
@@ -15,20 +17,43 @@ Budget Budget::minimum() {
   return b;
 }
 
-Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device)
-    : device_(std::move(device)) {
-  graph = optimise(std::move(graph), options.passes);
-  posed_ = pose(std::move(graph), {.threads = device_->threads(), .name = options.name});
+std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, const Device& device) {
+  const int threads = device.threads();
+  if (!options.profile) return std::make_shared<const DeviceProfile>(cpu_profile(threads));
+  if (options.profile->device.starts_with("cpu") && options.profile->threads != threads) {
+    fail(Error::Kind::usage, "[compile] the profile is of {} threads vs {} of the device; measure one with tidemark profile --model-threads {}",
+         options.profile->threads, threads, threads);
+  }
+  return options.profile;
+}
+
+Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
+    : profile_(profile_for(given, *device)), device_(std::move(device)) {
+  CompileOptions options = given;
+  pose_options_ = PoseOptions{.threads = device_->threads(),
+                              .profile = profile_.get(),
+                              .name = options.name,
+                              .regions = std::make_shared<RegionCache>()};
+  graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
+  posed_ = pose(std::move(graph), pose_options_);
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   verify_ = options.verify;
-  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), nullptr);
+  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), profile_.get());
   fallback_ = planned.fallback;
   plan_ = std::move(planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.program));
+  if (options.native) {
+    const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options.native_cache});
+    program_ = std::make_shared<const Program>(native_program(*program_, kernel));
+  }
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
   lent_.resize(this->graph().outputs.size());
+}
+
+std::string Compiled::emitted() const {
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
 }
 
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {
@@ -114,31 +139,25 @@ Timeline Compiled::timeline() const {
   return t;
 }
 
+std::string Compiled::explain(std::string_view pattern) const {
+  const std::vector<Explanation> found = tidemark::explain(posed_, plan_, pattern);
+  if (found.empty()) fail(Error::Kind::usage, "[explain] no value of {} is called '{}'; '*' lists them all", problem().name, pattern);
+  std::string out;
+  for (const Explanation& e : found) out += e.text + "\n";
+  if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
+  return out + to_string(*marginal_) + "\n";
+}
+
 std::vector<Bytes> Compiled::tiers_measured() const {
   std::vector<Bytes> bytes;
   for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
   return bytes;
 }
 
-std::vector<MemoryRow> Compiled::memory() const {
-  Bytes state = 0, inputs = 0;
-  const Graph& g = graph();
-  for (std::size_t i = 0; i < g.inputs.size(); ++i) {
-    if (!problem().buffers[static_cast<std::size_t>(program_->residents[i])].resident) continue;
-    (updated_by_[i] >= 0 ? state : inputs) += round_up(g.type(g.inputs[i]).bytes(), problem().align);
-  }
-  // The arena at its fullest moment: workspace of that task, outputs among what is live, the rest
-  // activations.
-  Bytes most = 0, workspace = 0;
-  for (const Instr& i : program_->instrs) {
-    if (i.live > most) most = i.live, workspace = i.task < 0 ? 0 : problem().tasks[static_cast<std::size_t>(i.task)].workspace;
-  }
-  const Bytes live = std::max<Bytes>(0, most - state - inputs);
-  return {{"state (parameters, optimizer)", state},
-          {"inputs", inputs},
-          {"activations and gradients at the peak", live - workspace},
-          {"workspace at the peak", workspace},
-          {"between buffers", program_->arena_bytes - live}};
+std::vector<plan::FrontierPoint> Compiled::frontier(int points, double time_limit) const {
+  return plan::frontier(problem(), {.points = points, .solve = {.time_limit = time_limit / std::max(points, 1)}});
 }
+
+plan::SmallestPeak Compiled::smallest(double time_limit) const { return plan::smallest_peak(problem(), {.time_limit = time_limit}); }
 
 }  // namespace tidemark

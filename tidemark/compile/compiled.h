@@ -7,10 +7,14 @@
 #include <memory>
 #include <optional>
 
+#include "tidemark/compile/explain.h"
+#include "tidemark/compile/memory.h"
 #include "tidemark/compile/optimise.h"
 #include "tidemark/compile/pose.h"
 #include "tidemark/ir/tensor.h"
+#include "tidemark/plan/frontier.h"
 #include "tidemark/plan/plan.h"
+#include "tidemark/plan/smallest.h"
 #include "tidemark/runtime/executor.h"
 
 namespace tidemark {
@@ -49,7 +53,13 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
+  // Emit the planned program as C++, compile it with the system's compiler and run that (emit/emit.h): the same bits, for
+  // programs of elementwise ops, reductions, moves and loops. One thread.
+  bool native = false;
+  std::string native_cache;  // "": a folder of this user's in /tmp
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
+  // What tasks take; null: what the library ships for a CPU of so many threads. device_profile("mine.json") loads one.
+  std::shared_ptr<const DeviceProfile> profile = nullptr;
   std::vector<TierSpec> tiers;  // where buffers may be copied: {host(8_GiB), disk("/tmp", 64_GiB)}, each with its own account
   // Updates of state wait for the last copy or codec that can fail, so that an error leaves the state as before the step. False:
   // they need not, which saves holding gradients, and an error in the middle of a step may leave state half updated.
@@ -60,12 +70,10 @@ struct CompileOptions {
   bool verify = false;              // compare every value made again with the first, in every step
 };
 
-struct Planned;
+// The profile that the options ask for. Throws Error(usage) where it is of another number of threads.
+TIDEMARK_API std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, const Device& device);
 
-struct MemoryRow {
-  std::string what;
-  Bytes bytes = 0;
-};
+struct Planned;
 
 class TIDEMARK_API Compiled {
  public:
@@ -93,12 +101,23 @@ class TIDEMARK_API Compiled {
   const std::vector<std::string>& notes() const { return notes_; }
   // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
   std::vector<Bytes> tiers_measured() const;
-  // What the peak consists of; the rows add up to it.
-  std::vector<MemoryRow> memory() const;
+  // What the peak consists of; the rows add up to it, and the last, "unexplained", is 0.
+  std::vector<MemoryRow> memory() const { return memory_rows(posed_, plan_); }
+  // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
+  // Error(usage) where none matches.
+  std::string explain(std::string_view pattern) const;
+  // The curve of time against budget, and its lower end. Plans anew, for `time_limit` CPU seconds.
+  std::vector<plan::FrontierPoint> frontier(int points = 12, double time_limit = 5) const;
+  plan::SmallestPeak smallest(double time_limit = 5) const;
+  // The planned program as one C++ file.
+  std::string emitted() const;
 
  private:
+  std::shared_ptr<const DeviceProfile> profile_;
+  PoseOptions pose_options_;
   Posed posed_;
   plan::Plan plan_;
+  mutable std::optional<Marginal> marginal_;  // of one more GiB, once it was asked for
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<Executor> executor_;

@@ -42,7 +42,8 @@ constexpr Bytes kMostPacked = Bytes{32} << 20;
 // b, little beside a product with many rows.
 bool pays_to_pack(const Product& p) {
   if (!p.batch.empty() || p.b_n != 1) return false;
-  return p.m >= 128 && (p.m >= 1024 || p.n % 1024 == 0 || p.k * p.n >= Bytes{1} << 21);
+  const std::int64_t size = p.k * p.n;
+  return (p.m >= 128 && (p.m >= 1024 || p.n % 1024 == 0 || size >= 1 << 21)) || (p.m >= 512 && size >= 1 << 19);
 }
 
 // Workspace: [b in the form the primitive wants, where that is another one | scratchpad].
