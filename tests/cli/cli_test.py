@@ -105,6 +105,28 @@ class Cli(unittest.TestCase):
             self.assertEqual(result.returncode, WRONG)
             self.assertIn("standard output", result.stderr)
 
+    def test_profiles(self):
+        mine = self.path("mine.json")
+        small = ["--batch", "2", "--set", "inputs=8,hidden=8"]
+        told = self.says(DONE, "kernels", "profile", "--model", "mlp", *small, "--repeats", "3", "-o", mine).stdout
+        self.assertIn("matmul f32", told)
+        with open(mine) as f:
+            text = f.read()
+        with open(os.path.join(SOURCE, "docs", "schemas", "profile.json")) as f:
+            self.assertEqual(schema.errors(json.loads(text), json.load(f)), [])
+        self.says(DONE, " 0 kernels;", "profile", "--model", "mlp", *small, "-o", mine)
+        self.says(DONE, "--device " + mine, "plan", "mlp", *small, "--budget", "100%", "--device", mine)
+        self.says(DONE, "NVIDIA H200", "plan", "mlp", *small, "--budget", "100%", "--device", "h200")
+        self.says(DONE, "shipped profile", "plan", "mlp", *small, "--budget", "100%")
+        self.says(WRONG, "h200", "plan", "mlp", "--budget", "100%", "--device", "h300")
+        cut = self.file("cut.json", text[: len(text) // 2])
+        self.says(WRONG, "[profile]", "plan", "mlp", "--budget", "100%", "--device", cut)
+        self.says(WRONG, "[profile]", "profile", "--model", "mlp", *small, "-o", cut)
+        with open(cut) as f:
+            self.assertEqual(f.read(), text[: len(text) // 2], "what is not understood is not written over")
+        other = self.file("other.json", text.replace('"threads": ', '"threads": 9'))
+        self.says(WRONG, "write another file", "profile", "--model", "mlp", *small, "-o", other)
+
     def test_plan_and_check(self):
         plan = self.path("plan.json")
         for budget in ["100%", "75%", "10kB"]:

@@ -6,7 +6,9 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/cli/terminal.h"
 #include "tidemark/compile/compile.h"
+#include "tidemark/plan/budget.h"
 
 namespace tidemark::cli {
 
@@ -20,6 +22,9 @@ void ModelSource::declare(Args& args) {
   args.option("--seq", seq, "For a model of text: tokens in a sequence");
   args.option("--set", sizes, "For a model: its own sizes, with commas, e.g. width=128,depth=4");
   args.option("--optimizer", optimizer, "For a model: adamw, adam or sgd");
+  args.option("--device", device_name,
+              "For a model: whose times to plan with: cpu (this machine), h200, or a file that tidemark profile wrote; auto: cpu "
+              "where the step fits this machine's memory, else h200");
   args.option("--model-threads", threads, "For a model: threads of its kernels; 0: all of this machine");
 }
 
@@ -69,7 +74,9 @@ TrainOptions ModelSource::training() const {
 std::shared_ptr<Device> ModelSource::device() const { return cpu({.threads = static_cast<int>(threads)}); }
 
 CompileOptions ModelSource::compile_options(Budget memory, double time_limit) const {
-  return {.memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
+  CompileOptions options{.memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
+  if (device_name != "auto" && device_name != "cpu") options.profile = device_profile(device_name);
+  return options;
 }
 
 Graph ModelSource::step_graph() const {
@@ -83,7 +90,25 @@ Graph ModelSource::step_graph() const {
   return graph;
 }
 
-Posed ModelSource::posed() const { return posed_of(step_graph(), compile_options({}, 0)); }
+ModelSource::OnDevice ModelSource::posed() const {
+  const CompileOptions options = compile_options({}, 0);
+  Graph graph = optimise(step_graph(), options.passes);
+  const auto on = [&](const DeviceProfile& profile, Graph g) {
+    return pose(std::move(g), {.threads = options.device->threads(), .profile = &profile, .name = name});
+  };
+  const auto here = profile_for(options, *options.device);
+  const auto described = [](const DeviceProfile& p) {
+    return p.threads > 0 ? fmt::format("{}, {} threads", p.device, p.threads) : p.device;
+  };
+  if (device_name != "auto") return {on(*here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name)};
+  OnDevice result{on(*here, graph), described(*here) + ", shipped profile; tidemark profile measures this machine"};
+  const Bytes all = plan::store_all_live_peak(result.posed.problem), memory = physical_memory();
+  if (all <= memory) return result;
+  const DeviceProfile elsewhere = load_profile("h200");
+  return {on(elsewhere, std::move(graph)),
+          fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu for this machine)",
+                      elsewhere.device, format_bytes(all), format_bytes(memory))};
+}
 
 Budget parse_memory(const std::string& text) {
   if (text == "min") return Budget::minimum();

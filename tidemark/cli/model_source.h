@@ -21,10 +21,15 @@ class ModelSource {
   CompileOptions compile_options(Budget memory, double time_limit) const;
   // The training step, traced for shapes alone: nothing of the model is allocated.
   Graph step_graph() const;
-  Posed posed() const;
+  // For the device that is asked for, and which that is and why, in words.
+  struct OnDevice {
+    Posed posed;
+    std::string device;
+  };
+  OnDevice posed() const;
   static bool is_model(const std::string& name);
 
-  std::string name, optimizer = "adamw";
+  std::string name, optimizer = "adamw", device_name = "auto";
   std::int64_t batch = 0, size = 0, seq = 0, threads = 0;
   double rate = 1e-3, clip = 0;
   std::vector<std::string> sizes;  // "width=128"

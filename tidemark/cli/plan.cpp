@@ -64,6 +64,7 @@ class PlanVerb : public Command {
     } else if (answered) {
       Table table;
       add_rows(table, problem, plan);
+      if (!source_.device().empty()) table.row("device", source_.device());
       table.row("solved", fmt::format("in {} CPU by {}", format_seconds(plan.solve_seconds), plan.planner));
       if (!output_.empty()) table.row("written", output_);
       table.print();

@@ -12,7 +12,11 @@ void ProblemSource::declare(Args& args) {
 }
 
 plan::Problem ProblemSource::get() const {
-  if (is_file()) return plan::read_problem(read_file(model_.name));
+  if (is_file()) {
+    plan::Problem problem = plan::read_problem(read_file(model_.name));
+    device_ = problem.device;
+    return problem;
+  }
   return posed().problem;
 }
 
@@ -21,7 +25,9 @@ Posed ProblemSource::posed() const {
     fail(Error::Kind::usage, "[problem] '{}' is neither a .json file nor a model; models: {}", model_.name,
          join(model_names(), " "));
   }
-  return model_.posed();
+  ModelSource::OnDevice on = model_.posed();
+  device_ = std::move(on.device);
+  return std::move(on.posed);
 }
 
 }  // namespace tidemark::cli

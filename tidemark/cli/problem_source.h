@@ -19,9 +19,12 @@ class ProblemSource {
   ModelSource& model() { return model_; }
   // For a model: with what its buffers are in the graph.
   Posed posed() const;
+  // After get() or posed(): whose times they are and why, in words; "" where a file does not say.
+  const std::string& device() const { return device_; }
 
  private:
   ModelSource model_;
+  mutable std::string device_;
 };
 
 }  // namespace tidemark::cli

@@ -38,6 +38,7 @@ void catch_interrupt() {
 bool was_interrupted() { return interrupted_flag != 0; }
 
 double cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+Bytes physical_memory() { return static_cast<Bytes>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
 double parse_seconds(std::string_view text) {

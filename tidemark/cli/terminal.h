@@ -23,6 +23,7 @@ std::string format_percent(double fraction);  // "6.68 %", with more digits wher
 // Throws Error(io) when nothing can be written there, before the work that makes it is done. "" is no file.
 void expect_writable(const std::string& path);
 double cpu_seconds();
+Bytes physical_memory();  // of this machine
 double wall_seconds();  // since some moment in the past
 
 // Rows of a name and what it says, the names padded to one width.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
+#include "tidemark/base/text.h"
 #include "tidemark/base/version.h"
 #include "tidemark/kernels/cpu/onednn_version.h"
 
@@ -18,26 +20,25 @@ DType dtype_of_spec(const KernelSpec& spec) {
 
 double error_of(const Roofline& r, std::span<const Measured> points) {
   double error = 0;
-  for (const Measured& p : points) error += std::sqrt(p.seconds) * std::abs(std::log(r.seconds(p.cost) / p.seconds));
+  for (const Measured& p : points)
+    error += std::sqrt(p.seconds) * std::abs(std::log(r.seconds(p.cost) / p.seconds));
   return error;
 }
 
-// A rate so high that it is never what limits.
-constexpr double kNever = 1e30;
-
 // Rates that single points suggest: a few quantiles are enough, the best pair is found by trying all.
-std::vector<double> rates(std::span<const Measured> points, double constant, double Cost::*amount) {
+std::vector<double> rates(std::span<const Measured> points, double constant, double Cost::*amount,
+                          double prior) {
   std::vector<double> all;
   for (const Measured& p : points) {
     if (p.seconds > constant && p.cost.*amount > 0) all.push_back(p.cost.*amount / (p.seconds - constant));
   }
-  if (all.empty()) return {kNever};
+  if (all.empty()) return {prior};
   std::sort(all.begin(), all.end());
   constexpr std::size_t kQuantiles = 24;
   std::vector<double> some;
   for (std::size_t q = 0; q <= kQuantiles; ++q) some.push_back(all[q * (all.size() - 1) / kQuantiles]);
   some.erase(std::unique(some.begin(), some.end()), some.end());
-  some.push_back(kNever);
+  some.push_back(prior);
   return some;
 }
 
@@ -47,7 +48,9 @@ double Roofline::seconds(const Cost& cost) const {
   return std::max(cost.flops / flops_per_second, cost.bytes / bytes_per_second) + seconds_per_task;
 }
 
-std::string op_key(const Op& op, const KernelSpec& spec) { return fmt::format("{} {}", op.name, name_of(dtype_of_spec(spec))); }
+std::string op_key(const Op& op, const KernelSpec& spec) {
+  return fmt::format("{} {}", op.name, name_of(dtype_of_spec(spec)));
+}
 
 std::string point_key(const Op& op, const KernelSpec& spec) {
   Graph one;
@@ -68,6 +71,17 @@ std::string point_key(const Op& op, const KernelSpec& spec) {
   return text + " " + hash(one);
 }
 
+std::string this_cpu() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with("model name") && colon != std::string::npos)
+      return fmt::format("cpu ({})", trim(std::string_view(line).substr(colon + 1)));
+  }
+  return "cpu";
+}
+
 std::string library_versions() {
   const std::string products = kernels::onednn_version();
   return fmt::format("tidemark {}{}{}", kVersion, products.empty() ? "" : ", oneDNN ", products);
@@ -84,19 +98,27 @@ Estimate estimate(const DeviceProfile& profile, const Op& op, const KernelSpec& 
   return {Estimate::From::device, profile.roofline.seconds(cost)};
 }
 
-Roofline fit_roofline(std::span<const Measured> points) {
+Roofline fit_roofline(std::span<const Measured> points, const Roofline& prior) {
   TIDEMARK_CHECK(!points.empty(), "no point to fit a roofline to");
-  double least = std::numeric_limits<double>::infinity();
-  for (const Measured& p : points) least = std::min(least, p.seconds);
+  double least = std::numeric_limits<double>::infinity(), weight = 0;
+  for (const Measured& p : points) {
+    least = std::min(least, p.seconds);
+    weight += std::sqrt(p.seconds);
+  }
+  // Points that say little about a rate (all of them small, say) leave it where it was: a factor of e away from it has to
+  // make the points 2 % better on average.
+  constexpr double kPull = 0.02;
   Roofline best;
   double best_error = std::numeric_limits<double>::infinity();
   for (const double part : {0.0, 0.3, 0.6, 0.9, 1.0}) {
     const double constant = part * least;
-    const std::vector<double> bytes = rates(points, constant, &Cost::bytes);
-    for (const double f : rates(points, constant, &Cost::flops)) {
+    const std::vector<double> bytes = rates(points, constant, &Cost::bytes, prior.bytes_per_second);
+    for (const double f : rates(points, constant, &Cost::flops, prior.flops_per_second)) {
       for (const double b : bytes) {
         const Roofline r{f, b, constant};
-        const double error = error_of(r, points);
+        const double pull =
+            std::abs(std::log(f / prior.flops_per_second)) + std::abs(std::log(b / prior.bytes_per_second));
+        const double error = error_of(r, points) + kPull * weight * pull;
         if (error < best_error) best_error = error, best = r;
       }
     }
@@ -112,13 +134,17 @@ void fit_rooflines(DeviceProfile& profile) {
     by_op[point.op].push_back(point);
     all.push_back(point);
   }
-  for (const auto& [op, points] : by_op) profile.ops[op] = fit_roofline(points);
-  if (!all.empty()) profile.roofline = fit_roofline(all);
+  for (const auto& [op, points] : by_op) {
+    const auto before = profile.ops.find(op);
+    profile.ops[op] = fit_roofline(points, before != profile.ops.end() ? before->second : profile.roofline);
+  }
+  if (!all.empty()) profile.roofline = fit_roofline(all, profile.roofline);
 }
 
 DeviceProfile cpu_profile(int threads) {
   DeviceProfile profile = load_profile("cpu");
-  const double scale = static_cast<double>(std::max(threads, 1)) / static_cast<double>(std::max(profile.threads, 1));
+  const double scale =
+      static_cast<double>(std::max(threads, 1)) / static_cast<double>(std::max(profile.threads, 1));
   // Arithmetic grows with the threads; the memory's rate less than that beyond a few.
   const double traffic = std::sqrt(scale);
   const auto scaled = [&](Roofline& r) {

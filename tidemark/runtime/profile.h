@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +31,10 @@ struct Measured {
 };
 
 struct DeviceProfile {
-  std::string device = "cpu";
-  int threads = 0;      // 0: does not apply
-  std::string library;  // versions of what ran; "" where nothing of ours did
-  std::string made;     // how, for people
+  std::string device = "cpu";  // "cpu (Intel(R) Xeon(R) …)", "NVIDIA H200"
+  int threads = 0;             // 0: does not apply
+  std::string library;         // versions of what ran; "" where nothing of ours did
+  std::string made;            // how, for people
   Roofline roofline;
   std::map<std::string, Roofline> ops;     // by op_key
   std::map<std::string, Measured> points;  // by point_key
@@ -43,6 +44,8 @@ struct DeviceProfile {
 TIDEMARK_API std::string op_key(const Op& op, const KernelSpec& spec);
 // "matmul f32(64,32) f32(32,16) 1b3c…": types in words; layouts, attributes and bodies in the hash.
 TIDEMARK_API std::string point_key(const Op& op, const KernelSpec& spec);
+// "cpu" and the processor's own name where the system tells it.
+TIDEMARK_API std::string this_cpu();
 // Versions of the library and of what computes under it.
 TIDEMARK_API std::string library_versions();
 
@@ -54,14 +57,17 @@ TIDEMARK_API Estimate estimate(const DeviceProfile& profile, const Op& op, const
 
 // Rooflines anew from the points; ops without points keep theirs.
 TIDEMARK_API void fit_rooflines(DeviceProfile& profile);
-// The one with the least error in the logarithm, points weighted by the root of their seconds.
-TIDEMARK_API Roofline fit_roofline(std::span<const Measured> points);
+// The one with the least error in the logarithm, points weighted by the root of their seconds, and not farther from `prior` than
+// they ask for.
+TIDEMARK_API Roofline fit_roofline(std::span<const Measured> points, const Roofline& prior);
 
 // Throws Error(data) naming the place.
 TIDEMARK_API DeviceProfile read_profile(std::string_view json);
 TIDEMARK_API std::string write_profile(const DeviceProfile& profile);
 // A shipped profile by its name, or a file. Throws Error(usage) naming those there are, Error(io), Error(data).
 TIDEMARK_API DeviceProfile load_profile(const std::string& name_or_path);
+// The same, as CompileOptions takes it.
+TIDEMARK_API std::shared_ptr<const DeviceProfile> device_profile(const std::string& name_or_path);
 // Names of the profiles that the library has in it.
 TIDEMARK_API std::vector<std::string> shipped_profiles();
 // What is taken for a CPU of so many threads before anything is measured: the shipped one, scaled.

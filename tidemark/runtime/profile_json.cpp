@@ -60,7 +60,8 @@ void read_points(Element element, DeviceProfile& profile) {
     for (const std::size_t needed : {0, 1, 2, 3, 4}) {
       if (!json::has(seen, needed)) json::refuse(place, fmt::format("has no {}", names[needed]));
     }
-    if (!profile.points.emplace(key, std::move(m)).second) json::refuse(place, fmt::format("'{}' twice", key));
+    if (!profile.points.emplace(key, std::move(m)).second)
+      json::refuse(place, fmt::format("'{}' twice", key));
   }
 }
 
@@ -76,7 +77,8 @@ void write(JsonWriter& w, const Roofline& r) {
 
 DeviceProfile read_profile(std::string_view text) {
   const json::Document document(kDocument, text);
-  static constexpr std::string_view names[] = {"format", "version", "device", "threads", "library", "made", "roofline", "ops", "points"};
+  static constexpr std::string_view names[] = {"format", "version",  "device", "threads", "library",
+                                               "made",   "roofline", "ops",    "points"};
   DeviceProfile profile;
   Element format, version;
   const Place root{kDocument};
@@ -107,7 +109,8 @@ DeviceProfile read_profile(std::string_view text) {
       case 7: {
         simdjson::dom::object ops;
         if (e.get(ops) != simdjson::SUCCESS) json::refuse(here, "is not an object");
-        for (const auto& [key, value] : ops) profile.ops[std::string(key)] = read_roofline(value, {kDocument, "ops", -1, key});
+        for (const auto& [key, value] : ops)
+          profile.ops[std::string(key)] = read_roofline(value, {kDocument, "ops", -1, key});
         break;
       }
       case 8:
@@ -115,7 +118,8 @@ DeviceProfile read_profile(std::string_view text) {
         break;
     }
   });
-  json::expect_format(json::has(seen, 0) ? &format : nullptr, json::has(seen, 1) ? &version : nullptr, kDocument, "tidemark-profile");
+  json::expect_format(json::has(seen, 0) ? &format : nullptr, json::has(seen, 1) ? &version : nullptr,
+                      kDocument, "tidemark-profile");
   for (const std::size_t needed : {2, 6}) {
     if (!json::has(seen, needed)) json::refuse(root, fmt::format("has no {}", names[needed]));
   }
@@ -135,7 +139,12 @@ std::string write_profile(const DeviceProfile& profile) {
   }
   w.end_object().new_line().key("points").begin_array();
   for (const auto& [key, m] : profile.points) {
-    w.new_line().begin_object().field("key", key).field("op", m.op).field("flops", m.cost.flops).field("bytes", m.cost.bytes);
+    w.new_line()
+        .begin_object()
+        .field("key", key)
+        .field("op", m.op)
+        .field("flops", m.cost.flops)
+        .field("bytes", m.cost.bytes);
     w.field("seconds", m.seconds).field("runs", m.runs).end_object();
   }
   w.end_array().end_object();
@@ -153,15 +162,21 @@ DeviceProfile load_profile(const std::string& name_or_path) {
     if (name == name_or_path) return read_profile(text);
   }
   if (name_or_path.find('.') == std::string::npos && name_or_path.find('/') == std::string::npos) {
-    fail(Error::Kind::usage, "[profile] '{}' is none of the shipped profiles ({}), nor the name of a .json file", name_or_path,
+    fail(Error::Kind::usage,
+         "[profile] '{}' is none of the shipped profiles ({}), nor the name of a .json file", name_or_path,
          join(shipped_profiles(), ", "));
   }
   const std::string text = read_file(name_or_path);
   try {
     return read_profile(text);
   } catch (const Error& e) {
-    fail(e.kind(), "{} ({}); measure it anew with tidemark profile -o {}", e.what(), name_or_path, name_or_path);
+    fail(e.kind(), "{} ({}); measure it anew with tidemark profile -o {}", e.what(), name_or_path,
+         name_or_path);
   }
+}
+
+std::shared_ptr<const DeviceProfile> device_profile(const std::string& name_or_path) {
+  return std::make_shared<const DeviceProfile>(load_profile(name_or_path));
 }
 
 }  // namespace tidemark

@@ -2,14 +2,19 @@
 #include "tidemark/runtime/profiler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <set>
 
 namespace tidemark {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double clock_of(clockid_t id) {
+  timespec t{};
+  clock_gettime(id, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+double now() { return clock_of(CLOCK_MONOTONIC); }
 
 // From the element that the pointer is at to the last one that strides reach.
 Bytes extent(const Value& v) {
@@ -24,7 +29,7 @@ Bytes extent(const Value& v) {
 // Ordinary numbers: no denormals, no infinities; integers below `below`, as indices must be.
 void fill(std::byte* at, Bytes bytes, DType dtype, std::int64_t below) {
   if (bytes == 0) return;
-  const auto n = bytes / size_of(dtype);
+  const Bytes n = std::min<Bytes>(bytes / size_of(dtype), 1 << 14);
   dispatch(dtype, [&]<typename T>() {
     T* to = reinterpret_cast<T*>(at);
     for (Bytes i = 0; i < n; ++i) {
@@ -39,6 +44,12 @@ void fill(std::byte* at, Bytes bytes, DType dtype, std::int64_t below) {
       }
     }
   });
+  // The rest repeats it.
+  for (Bytes done = n * size_of(dtype); done < bytes;) {
+    const Bytes more = std::min(done, bytes - done);
+    std::memcpy(at + done, at, static_cast<std::size_t>(more));
+    done += more;
+  }
 }
 
 }  // namespace
@@ -54,7 +65,8 @@ std::byte* Profiler::room(Bytes bytes) {
     arena_ = device_->allocate(wanted);
     arena_bytes_ = wanted;
     next_ = 0;
-    std::memset(arena_.get(), 0, static_cast<std::size_t>(wanted));  // pages are there before anything is timed
+    std::memset(arena_.get(), 0,
+                static_cast<std::size_t>(wanted));  // pages are there before anything is timed
   }
   if (next_ + bytes > arena_bytes_) next_ = 0;
   std::byte* at = arena_.get() + next_;
@@ -66,7 +78,8 @@ std::byte* Profiler::room(Bytes bytes) {
 void Profiler::push_out(Bytes bytes) const {
   const Bytes length = arena_bytes_ / 4;
   const Bytes begin = next_ + length <= arena_bytes_ ? next_ : 0;
-  if (begin < next_ && begin + length > next_ - bytes) return;  // operands that fill the arena push themselves out
+  if (begin < next_ && begin + length > next_ - bytes)
+    return;  // operands that fill the arena push themselves out
   const volatile std::byte* far = arena_.get() + begin;
   for (Bytes b = 0; b < length; b += 64) static_cast<void>(far[b]);
 }
@@ -103,7 +116,7 @@ Measured Profiler::time(const Op& op, const KernelSpec& spec, const Kernel& kern
   for (int repeat = 0; repeat <= std::max(options_.repeats, 3); ++repeat) {
     void* workspace = place(below);
     push_out(bytes);
-    const double before = now();
+    const double before = now(), worked_before = clock_of(CLOCK_PROCESS_CPUTIME_ID);
     try {
       kernel.run({in, out, workspace});
     } catch (const Error&) {
@@ -113,7 +126,8 @@ Measured Profiler::time(const Op& op, const KernelSpec& spec, const Kernel& kern
       repeat = -1;
       continue;
     }
-    const double seconds = now() - before;
+    // Kernels wait for nothing: where the wall clock is ahead of the work done, other programs had the cores.
+    const double seconds = std::min(now() - before, clock_of(CLOCK_PROCESS_CPUTIME_ID) - worked_before);
     // The first run is the warm-up.
     if (repeat > 0) times.push_back(seconds);
     if (times.size() >= 3 && now() - begun > options_.seconds) break;
@@ -132,8 +146,8 @@ KernelSpec spec_of(const Graph& graph, const Node& node, int threads) {
   return spec;
 }
 
-std::int64_t measure(DeviceProfile& profile, const Binding& binding, Profiler& profiler, int threads, bool again,
-                     const std::function<bool(const ProfileProgress&)>& progress) {
+std::int64_t measure(DeviceProfile& profile, const Binding& binding, Profiler& profiler, int threads,
+                     bool again, const std::function<bool(const ProfileProgress&)>& progress) {
   struct Job {
     std::string key;
     std::size_t task;
@@ -141,15 +155,22 @@ std::int64_t measure(DeviceProfile& profile, const Binding& binding, Profiler& p
   std::vector<Job> jobs;
   std::set<std::string> seen;
   for (std::size_t t = 0; t < binding.node_of_task.size(); ++t) {
+    if (binding.node_of_task[t] < 0) continue;
     const Node& node = binding.graph.nodes[static_cast<std::size_t>(binding.node_of_task[t])];
     std::string key = point_key(*node.op, spec_of(binding.graph, node, threads));
-    if ((again || profile.points.count(key) == 0) && seen.insert(key).second) jobs.push_back({std::move(key), t});
+    if ((again || profile.points.count(key) == 0) && seen.insert(key).second)
+      jobs.push_back({std::move(key), t});
   }
   std::int64_t done = 0;
   for (const Job& job : jobs) {
     if (progress && !progress({done, static_cast<std::int64_t>(jobs.size()), job.key})) break;
     const Node& node = binding.graph.nodes[static_cast<std::size_t>(binding.node_of_task[job.task])];
-    profile.points[job.key] = profiler.time(*node.op, spec_of(binding.graph, node, threads), *binding.kernel_of_task[job.task]);
+    try {
+      profile.points[job.key] =
+          profiler.time(*node.op, spec_of(binding.graph, node, threads), *binding.kernel_of_task[job.task]);
+    } catch (const Error&) {
+      // Contents that the op refuses (a matrix that is not definite): its roofline has to do.
+    }
     ++done;
   }
   fit_rooflines(profile);

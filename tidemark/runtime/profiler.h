@@ -12,9 +12,9 @@
 namespace tidemark {
 
 struct ProfilerOptions {
-  int repeats = 7;            // at most; at least 3
-  double seconds = 0.3;       // for one kernel, after which no further repeat begins
-  Bytes scratch = 256_MiB;    // larger than any cache; more where a kernel's operands need it
+  int repeats = 7;          // at most; at least 3
+  double seconds = 0.3;     // for one kernel, after which no further repeat begins
+  Bytes scratch = 256_MiB;  // larger than any cache; more where a kernel's operands need it
 };
 
 class TIDEMARK_API Profiler {
@@ -43,7 +43,8 @@ struct ProfileProgress {
 };
 // Times every kernel of the program that the profile has no point for (all of them with `again`) and fits the rooflines anew.
 // `progress` false: stops, with what was measured kept. Returns how many were timed.
-TIDEMARK_API std::int64_t measure(DeviceProfile& profile, const Binding& binding, Profiler& profiler, int threads, bool again = false,
+TIDEMARK_API std::int64_t measure(DeviceProfile& profile, const Binding& binding, Profiler& profiler,
+                                  int threads, bool again = false,
                                   const std::function<bool(const ProfileProgress&)>& progress = {});
 
 }  // namespace tidemark
