@@ -110,8 +110,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
   Planned planned = plan_and_lower(posed, options, how);
   const auto broken = [&] {
     std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
-    if (what.empty() && planned.fallback)
-      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+    if (what.empty() && planned.fallback) what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
     return what;
   };
   if (broken().empty()) return planned;
