@@ -107,6 +107,7 @@ const char* word(Means m) {
 CompileOptions options_for(const Budget& budget, Means means, double seconds) {
   CompileOptions o{.memory = budget, .device = cpu({.threads = 2}), .state = 1, .time_limit = seconds};
   o.makers = means == Means::makers;
+  o.correct = false;  // the plan that is looked at is the one that ran
   TierSpec tier = means == Means::host ? host(1_GiB) : disk(TIDEMARK_BINARY_DIR, 1_GiB);
   // Fast enough to be used.
   tier.write_bytes_per_second = tier.read_bytes_per_second = 4e9;
@@ -169,7 +170,7 @@ bool keeps_the_contract(const Setting& s, const Budget& budget, Means means, con
   EXPECT_LE(c.plan().peak, c.plan().budget);
   EXPECT_EQ(device->peak(), c.program().arena_bytes) << "arenas that the device gave";
   EXPECT_EQ(c.account().most_live, c.plan().live_peak);
-  if (!options.tiers.empty()) EXPECT_LE(c.tiers_measured()[0], options.tiers[0].bytes);
+  EXPECT_TRUE(options.tiers.empty() || c.tiers_measured()[0] <= options.tiers[0].bytes);
 
   // The step by itself: what it allocates, and whether that grows.
   TrainState state = s.start();
@@ -214,7 +215,7 @@ TEST_P(Contract, HoldsInTheMiddleAndAtTheLeast) {
   auto all = compile(s.step, {.device = cpu({.threads = 2}), .state = 1});
   const std::vector<float> wanted = s.after(all, 2);
   for (const Means means : {Means::makers, Means::host, Means::disk})
-    keeps_the_contract(s, Budget(0.6), means, wanted, 8, 0.25);
+    EXPECT_TRUE(keeps_the_contract(s, Budget(0.6), means, wanted, 8, 0.25));
   EXPECT_TRUE(keeps_the_contract(s, Budget::minimum(), Means::recompute, wanted, 8, 0.25));
 }
 std::vector<Case> few() {
@@ -241,7 +242,7 @@ TEST_P(SlowContract, HoldsForEveryBudgetByAllMeans) {
     for (const Means means : {Means::recompute, Means::makers, Means::host, Means::disk}) {
       SCOPED_TRACE(budget.kind == Budget::Kind::minimum ? "minimum" : std::to_string(budget.fraction));
       const bool fits = keeps_the_contract(s, budget, means, wanted, 100, 1);
-      if (budget.kind == Budget::Kind::minimum || budget.fraction == 1.0) EXPECT_TRUE(fits);
+      EXPECT_TRUE(fits || (budget.kind == Budget::Kind::fraction && budget.fraction < 1));
     }
   }
   refuses_less(s);

@@ -27,7 +27,8 @@ std::string line_of(const Posed& posed, const Tightest& tight) {
   if (!ours(g.nodes[at(own)].loc)) return to_string(g.nodes[at(own)].loc);
   const std::vector<std::int32_t> maker = makers(g);
   for (const plan::BufferId b : tight.buffers) {
-    const std::int32_t n = at(b) < posed.binding.value_of_buffer.size() ? maker[at(posed.binding.value_of_buffer[at(b)])] : -1;
+    const ValueId v = at(b) < posed.binding.value_of_buffer.size() ? posed.binding.value_of_buffer[at(b)] : -1;
+    const std::int32_t n = v >= 0 ? maker[at(v)] : -1;
     if (n >= 0 && !ours(g.nodes[at(n)].loc)) return to_string(g.nodes[at(n)].loc);
   }
   return "";
