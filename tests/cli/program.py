@@ -11,7 +11,7 @@ import unittest
 
 import schema
 
-PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DONE, WRONG, NO, INTERRUPTED = 0, 1, 2, 130
 
 CHAIN = {

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 SHOTS = os.environ.get("TIDEMARK_SCREENSHOTS")     # a folder: pictures to look at are left there
 
 try:
