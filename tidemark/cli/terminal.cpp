@@ -64,7 +64,8 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_percent(double fraction) {
-  const double percent = 100 * fraction;
+  // Below that it is the rounding of sums.
+  const double percent = std::abs(fraction) < 1e-12 ? 0 : 100 * fraction;
   return fmt::format("{:.{}f} %", percent, std::abs(percent) < 0.1 && percent != 0 ? 4 : 2);
 }
 

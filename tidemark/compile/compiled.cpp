@@ -7,6 +7,8 @@
 
 #include "tidemark/compile/arena.h"
 #include "tidemark/compile/correction.h"
+#include "tidemark/compile/loops.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/compile/planning.h"
 #include "tidemark/front/eager.h"
 
@@ -50,18 +52,23 @@ std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, 
   return options.profile;
 }
 
-Compiled::Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device, std::shared_ptr<SharedArena> arena)
-    : options_(options), device_(std::move(device)), arena_(std::move(arena)) {
+Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device, std::shared_ptr<SharedArena> arena)
+    : options_(given), profile_(*profile_for(given, *device)), device_(std::move(device)), arena_(std::move(arena)) {
   if (!arena_) arena_ = std::make_shared<SharedArena>(SharedArena{.device = device_});
-  profile_ = *profile_for(options, *device_);
-  graph = optimise(std::move(graph), options.passes);
-  posed_ = pose(std::move(graph), {.threads = device_->threads(), .profile = &profile_, .name = options.name});
+  CompileOptions& options = options_;
+  pose_options_ = PoseOptions{.threads = device_->threads(),
+                              .profile = &profile_,
+                              .name = options.name,
+                              .regions = std::make_shared<RegionCache>()};
+  graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
+  posed_ = pose(std::move(graph), pose_options_);
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   verify_ = options.verify;
   Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), &profile_);
   fallback_ = planned.fallback;
   plan_ = std::move(planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.program));
+  make_native();
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
@@ -77,16 +84,23 @@ Compiled::~Compiled() {
 void Compiled::adopt(Planned planned) {
   executor_.reset();
   marginal_.reset();
-  fallback_ = planned.fallback;
   plan_ = std::move(planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.program));
+  fallback_ = std::move(planned.fallback);
+  make_native();
   residents_.resize(program_->residents.size());
   if (arena_->users.size() == 1) arena_->release();
 }
 
+void Compiled::make_native() {
+  if (!options_.native) return;
+  const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options_.native_cache});
+  program_ = std::make_shared<const Program>(native_program(*program_, kernel));
+}
+
 void Compiled::start_correction() {
   // Where lossy methods are allowed, another plan may give other bits; a device that is not there is never measured.
-  if (!options_.correct || !options_.allow.empty() || options_.verify || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
+  if (!options_.correct || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
   correction_ = std::make_unique<Correction>(problem().tasks.size(), [this](std::vector<double> seconds, const std::function<bool()>& stop) {
     Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
     correct(next.posed, next.profile, seconds, device_->threads());
@@ -109,6 +123,7 @@ void Compiled::ensure_executor() {
       break;
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::out_of_memory || attempt == kTries) throw;
+      correction_.reset();  // its thread reads what changes now
       const Bytes before = plan_.peak;
       CompileOptions options = options_;
       options.memory = plan_.peak - std::max<Bytes>(program_->arena_bytes / 8, 1);
@@ -123,6 +138,8 @@ void Compiled::ensure_executor() {
       adopt(std::move(smaller));
       notes_.push_back(fmt::format("{}; planned for {} instead of {}, {:.3g} s a step", refused.what(), format_bytes(plan_.peak),
                                    format_bytes(before), plan_.seconds));
+      options_.memory = options.memory;
+      start_correction();
     }
   }
   executor_ = std::make_unique<Executor>(program_, device_, arena_->memory, tiers_);
@@ -135,6 +152,10 @@ Prediction Compiled::prediction() const {
 
 void Compiled::wait_for_correction() {
   if (correction_) correction_->wait();
+}
+
+std::string Compiled::emitted() const {
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
 }
 
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {
@@ -178,6 +199,8 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without such codecs.
     notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
                                  executor_->overflowed(), fallback_->plan.seconds, plan_.seconds));
+    // Planning again might take up the codec anew.
+    correction_.reset();
     adopt(Planned(*fallback_));
     storages.clear();
     return run(arguments, given_up, timeline);

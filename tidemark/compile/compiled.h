@@ -53,6 +53,10 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
+  // Emit the planned program as C++, compile it with the system's compiler and run that (emit/emit.h): the same bits, for
+  // programs of elementwise ops, reductions, moves and loops. One thread.
+  bool native = false;
+  std::string native_cache;  // "": a folder of this user's in /tmp
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons
   // What tasks take; null: what the library ships for a CPU of so many threads. device_profile("mine.json") loads one.
   std::shared_ptr<const DeviceProfile> profile = nullptr;
@@ -119,7 +123,7 @@ class TIDEMARK_API Compiled {
   const DeviceProfile& profile() const { return profile_; }
   // Until a plan that is being made again is there; the next run takes it.
   void wait_for_correction();
-  // What happened that the caller should know: a device that refused memory, and what was done then.
+  // What happened that was not planned, for people: a device that refused memory, a codec's slot too small, and what was done.
   const std::vector<std::string>& notes() const { return notes_; }
   // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
   // Error(usage) where none matches.
@@ -129,15 +133,19 @@ class TIDEMARK_API Compiled {
   plan::SmallestPeak smallest(double time_limit = 5) const;
   // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
   std::vector<Bytes> tiers_measured() const;
+  // The planned program as one C++ file.
+  std::string emitted() const;
 
  private:
   friend struct SharedArena;
   void adopt(Planned planned);
+  void make_native();
   void start_correction();
   void ensure_executor();
 
   CompileOptions options_;
   DeviceProfile profile_;
+  PoseOptions pose_options_;
   Posed posed_;
   plan::Plan plan_;
   mutable std::optional<Marginal> marginal_;  // of one more GiB, once it was asked for

@@ -13,10 +13,12 @@
 namespace tidemark {
 namespace {
 
-// `problem`: the posed one, or with less room in its tiers. `fallback`: a plan beside it, where it runs a codec that can overflow.
+// `problem`: the posed one, or with less room in its tiers.
 plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options, const Replanning& how,
                      std::optional<plan::Plan>& fallback) {
-  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3, .warm_start = how.from};
+  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  // With other ways to make values what is solved is not the problem itself, and a plan for it is no start.
+  if (posed.makers.empty()) solve_options.warm_start = how.from;
   if (how.stop) solve_options.progress = [&](const plan::Progress&) { return !how.stop(); };
   if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
     fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
@@ -64,7 +66,8 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
     throw Error(Error::Kind::infeasible, refusal(posed, plan, options));
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
-  if (!fallback) cache.store(key, problem, plan);  // a plan that needs another beside it is made anew
+  // One that may need its fallback is planned with it.
+  if (!fallback) cache.store(key, problem, plan);
   return plan;
 }
 
@@ -126,7 +129,8 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
   apply_pins(posed, options.pins);
   // Without a budget nothing needs another way.
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
-    add_makers(posed, {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+    add_makers(posed,
+               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
   return plan_again(posed, options, tiers, {});
 }
 

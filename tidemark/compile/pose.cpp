@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/loops.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
+#include "tidemark/ops/loops.h"
 #include "tidemark/runtime/profiler.h"
 
 namespace tidemark {
@@ -22,7 +24,9 @@ Bytes storage_bytes(const Value& v) {
 
 }  // namespace
 
-Posed pose(Graph graph, const PoseOptions& options) {
+Posed pose(Graph graph, const PoseOptions& given) {
+  PoseOptions options = given;
+  if (!options.regions) options.regions = std::make_shared<RegionCache>();
   Posed posed;
   plan::Problem& problem = posed.problem;
   Binding& binding = posed.binding;
@@ -63,10 +67,12 @@ Posed pose(Graph graph, const PoseOptions& options) {
     if (is_view(graph, node)) continue;
 
     const KernelSpec spec = spec_of(graph, node, options.threads);
-    std::shared_ptr<const Kernel> kernel = prepare(*node.op, spec);
+    const bool loop = is_loop(*node.op);
+    LoopTask planned = loop ? loop_task(*node.op, spec, options) : LoopTask{};
+    std::shared_ptr<const Kernel> kernel = loop ? std::move(planned.kernel) : prepare(*node.op, spec);
     plan::Task task{.name = node.out.empty() ? node.op->name : graph.value(node.out[0]).name,
                     .kind = node.op->name};
-    task.seconds = estimate(*profile, *node.op, spec).seconds;
+    task.seconds = loop ? planned.seconds : estimate(*profile, *node.op, spec).seconds;
     task.workspace = kernel->workspace();
     task.random = node.op->facts.random;
     const auto buffer = [&](ValueId v) { return binding.buffer_of_value[static_cast<std::size_t>(v)]; };
@@ -76,6 +82,9 @@ Posed pose(Graph graph, const PoseOptions& options) {
     }
     for (const ValueId v : node.out) {
       task.writes.push_back(buffer(v));
+      // A place of the caller's that is only written (place_updates): the plan sees an update of it.
+      const bool resident = problem.buffers[static_cast<std::size_t>(buffer(v))].resident;
+      if (resident && std::find(task.reads.begin(), task.reads.end(), buffer(v)) == task.reads.end()) task.reads.push_back(buffer(v));
       if (std::find(task.reads.begin(), task.reads.end(), buffer(v)) != task.reads.end()) task.once = true;
     }
     task.once = task.once || node.op->facts.effect;

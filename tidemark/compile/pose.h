@@ -9,10 +9,13 @@
 
 namespace tidemark {
 
+class RegionCache;
+
 struct PoseOptions {
   int threads = 1;
   const DeviceProfile* profile = nullptr;  // null: cpu_profile(threads)
   std::string name = "program";
+  std::shared_ptr<RegionCache> regions;  // of loops; null: one for this call
 };
 
 // Another way to have a value when it is wanted (compile/makers.h): tasks that run, and tasks that they run instead of.

@@ -57,7 +57,9 @@ Graph place_updates(Graph graph) {
     const std::int32_t n = maker[static_cast<std::size_t>(next)];
     bool direct = n >= 0 && graph.value(next).alias_of < 0 && !taken[static_cast<std::size_t>(next)] &&
                   last_reader[static_cast<std::size_t>(old)] <= n;
-    if (direct) {
+    // A place that nobody reads can take what any node makes.
+    const bool only_written = direct && last_reader[static_cast<std::size_t>(old)] < 0 && covers_alike(graph.value(old), graph.value(next));
+    if (direct && !only_written) {
       const Node& node = graph.nodes[static_cast<std::size_t>(n)];
       direct = std::count(node.in.begin(), node.in.end(), old) == 1 &&
                std::any_of(node.op->facts.in_place.begin(), node.op->facts.in_place.end(),

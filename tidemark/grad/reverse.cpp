@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/grad/reverse.h"
 
+#include "tidemark/grad/regions.h"
 #include "tidemark/ir/builder.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/reduce.h"
@@ -41,7 +42,8 @@ class Seeds {
   Tensors seeds_;
 };
 
-// Which values vary with `wrt`: cotangents of the others are never asked for.
+}  // namespace
+
 std::vector<char> depends_on(const Graph& f, std::span<const ValueId> wrt) {
   std::vector<char> varies(f.values.size(), 0);
   for (const ValueId v : wrt) varies[static_cast<std::size_t>(v)] = 1;
@@ -54,6 +56,8 @@ std::vector<char> depends_on(const Graph& f, std::span<const ValueId> wrt) {
   }
   return varies;
 }
+
+namespace {
 
 [[noreturn]] void no_rule(const Node& n, const char* mode) {
   fail(Error::Kind::unsupported, "[{}] has no {} derivative ({}); stop_gradient() its input", n.op->name,
@@ -91,12 +95,13 @@ Graph reverse(const Graph& f, std::span<const ValueId> of, std::span<const Value
     for (const ValueId v : n->in)
       any |= (needs.push_back(varies[static_cast<std::size_t>(v)] != 0), needs.back());
     if (!any) continue;
-    if (n->op->vjp == nullptr) no_rule(*n, "reverse");
+    const DerivativeRule vjp = vjp_of(*n->op);
+    if (vjp == nullptr) no_rule(*n, "reverse");
     Tensors seeds;
     for (const ValueId v : n->out) seeds.push_back(kept[static_cast<std::size_t>(v)] ? ct.at(v) : ct.take(v));
     const std::size_t first = b.graph().nodes.size();
     const Tensors grads =
-        n->op->vjp(Rule(*n, tensors(b, n->in), tensors(b, n->out), std::move(seeds), needs));
+        vjp(Rule(*n, tensors(b, n->in), tensors(b, n->out), std::move(seeds), needs));
     TIDEMARK_CHECK(grads.size() == n->in.size(), "[{}] vjp gives {} results for {} inputs", n->op->name,
                    grads.size(), n->in.size());
     for (std::size_t i = 0; i < grads.size(); ++i) {
@@ -120,11 +125,12 @@ Graph forward(const Graph& f, std::span<const ValueId> wrt) {
   for (const ValueId v : wrt) dx.add(v, f.type(v), b.input(f.type(v), "d." + f.value(v).name));
   for (const Node& n : f.nodes) {
     if (!dx.any(n.in) || n.op->facts.zero_derivative) continue;
-    if (n.op->jvp == nullptr) no_rule(n, "forward");
+    const DerivativeRule jvp = jvp_of(*n.op);
+    if (jvp == nullptr) no_rule(n, "forward");
     Tensors seeds;
     for (const ValueId v : n.in) seeds.push_back(dx.at(v));
     const std::size_t first = b.graph().nodes.size();
-    const Tensors tangents = n.op->jvp(Rule(n, tensors(b, n.in), tensors(b, n.out), std::move(seeds), {}));
+    const Tensors tangents = jvp(Rule(n, tensors(b, n.in), tensors(b, n.out), std::move(seeds), {}));
     TIDEMARK_CHECK(tangents.size() == n.out.size(), "[{}] jvp gives {} results for {} outputs", n.op->name,
                    tangents.size(), n.out.size());
     for (std::size_t i = 0; i < tangents.size(); ++i) {

@@ -12,7 +12,7 @@ const std::vector<const Op*>& all_ops() {
          {elementwise_ops(), fused_ops(),   reduce_ops(),        scan_axis_ops(), full_ops(),   view_ops(),
           move_ops(),        gather_ops(),  matmul_ops(),        conv_ops(),      pool_ops(),   norm_ops(),
           batch_norm_ops(),  softmax_ops(), cross_entropy_ops(), attention_ops(), random_ops(), linalg_ops(),
-          fft_ops(),         sort_ops(),    assign_ops()}) {
+          fft_ops(),         sort_ops(),    assign_ops(),  loop_ops()}) {
       ops.insert(ops.end(), list.begin(), list.end());
     }
     return ops;

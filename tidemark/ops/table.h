@@ -36,5 +36,6 @@ OpList linalg_ops();
 OpList fft_ops();
 OpList sort_ops();
 OpList assign_ops();
+OpList loop_ops();
 
 }  // namespace tidemark

@@ -24,7 +24,7 @@ TIDEMARK_API ImageSet read_images(const std::string& path, std::int64_t size);
 
 // Pictures drawn for (seed, step), as (batch, channels, size, size) about in [-1, 1]: scaled bilinearly, grey ones repeated,
 // coloured ones averaged where the channels differ.
-TIDEMARK_API ImageBatch image_batch(const ImageSet& set, std::int64_t batch, std::int64_t channels, std::int64_t size,
-                                    std::uint64_t seed, std::uint64_t step);
+TIDEMARK_API ImageBatch image_batch(const ImageSet& set, std::int64_t batch, std::int64_t channels,
+                                    std::int64_t size, std::uint64_t seed, std::uint64_t step);
 
 }  // namespace tidemark

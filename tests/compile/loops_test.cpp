@@ -1,0 +1,167 @@
+// Loops under a budget: the same bits whatever is kept, the peak that was promised, the steps that theory says.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/loops.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/front/random_body.h"
+#include "tidemark/compile/compile.h"
+#include "tidemark/front/cond.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
+#include "tidemark/ops/loops.h"
+#include "tidemark/schedule/registry.h"
+#include "tidemark/schedule/revolve.h"
+
+namespace tidemark {
+namespace {
+
+void expect_bits(const Tensors& a, const Tensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].type(), b[i].type());
+    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(), static_cast<std::size_t>(a[i].type().bytes())), 0) << i;
+  }
+}
+Tensors copies(const Tensors& all) {
+  Tensors result;
+  for (const Tensor& t : all) result.push_back(tensor_from_bytes(t.storage()->data(), static_cast<std::size_t>(t.numel()), t.type()));
+  return result;
+}
+
+int count(const Graph& g, const Op& op) {
+  int n = 0;
+  for (const Node& node : g.nodes) n += node.op == &op;
+  return n;
+}
+
+Tensor heat(const Tensors& in) {  // a rod, heated by in[1], losing heat at the rate in[2]
+  return sum(square(scan(60, in[0], [&](const Tensor& u) { return u + 0.2 * (roll(u, 1, 0) + roll(u, -1, 0) - 2.0 * u) + 0.01 * in[1] - in[2] * tanh(u); })));
+}
+Tensors rod(std::int64_t n = 256) {
+  Tensors in;
+  for (const double f : {0.1, 0.37, 0.011}) in.push_back(sin(cast(arange(n), DType::f64) * f));
+  return in;
+}
+
+TEST(Loops, OneSweepAndItsAdjoint) {
+  const auto step = [](const Tensors& in) { return value_and_grad(heat)(in); };
+  auto compiled = compile(step);
+  Compiled& c = compiled.plan_for(rod());
+  EXPECT_EQ(count(c.graph(), scan_op), 0);
+  EXPECT_EQ(count(c.graph(), scan_saving_op), 1);
+  EXPECT_EQ(count(c.graph(), scan_adjoint_op), 1);
+  const std::vector<std::string> lines = explain_loops(c.graph(), {});
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].rfind("60 steps of 2.00 KiB in ", 0), 0u) << lines[0];
+  EXPECT_NE(lines[0].find(": 59 snapshots"), std::string::npos) << lines[0];
+  verify(c.graph());
+}
+
+TEST(Loops, SameBitsAtEveryBudget) {
+  const Tensors in = rod();
+  const auto step = [](const Tensors& x) { return value_and_grad(heat)(x); };
+  const auto eager = step(in);
+  auto roomy = compile(step);
+  const auto all = roomy(in);
+  const Tensors wanted = copies(flatten(all));
+  expect_bits(wanted, flatten(eager));
+  const Bytes most = roomy.plan_for(in).peak_measured();
+  EXPECT_EQ(most, roomy.plan_for(in).peak_predicted());
+  Bytes last = most;
+  for (const double fraction : {0.8, 0.5, 0.3, 0.2, 0.15}) {
+    auto tight = compile(step, {.memory = fraction});
+    const auto got = tight(in);
+    expect_bits(flatten(got), wanted);
+    Compiled& c = tight.plan_for(in);
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_LE(c.peak_measured(), static_cast<Bytes>(fraction * static_cast<double>(most)) + 3 * 2048 + 64);
+    EXPECT_LT(c.peak_measured(), last);
+    last = c.peak_measured();
+  }
+  auto least = compile(step, {.memory = Budget::minimum()});
+  expect_bits(flatten(least(in)), wanted);
+  EXPECT_EQ(least.plan_for(in).peak_measured(), least.plan_for(in).peak_predicted());
+  EXPECT_LE(least.plan_for(in).peak_measured(), last);
+  EXPECT_THROW(compile(step, {.memory = Budget(20_KiB)})(in), Error);
+}
+
+TEST(Loops, RunAsManyStepsAsTheorySays) {
+  for (const auto& [steps, slots] : {std::pair{1000, 10}, {1000, 1}, {37, 5}, {2, 1}, {1, 1}, {100, 100}}) {
+    const LoopCosts costs{.trips = steps, .slots = slots};
+    const schedule::Counts counts = schedule::count("revolve", {.steps = steps, .slots = slots});
+    // Revolve counts the run before each reverse, which is part of the adjoint here, and stops its first sweep at the last
+    // state that it keeps; the primal goes on to the end.
+    std::int64_t kept = 0;
+    for (std::int64_t left = slots; left > 1 && steps - kept > 1; --left) kept += schedule::revolve_split(steps - kept, left);
+    EXPECT_EQ(costs.forward_steps(slots), counts.forward_steps - steps + (steps - kept)) << steps << " " << slots;
+  }
+}
+
+TEST(Loops, NestedLoopsShareTheBudget) {
+  const auto f = [](const Tensors& in) {
+    return sum(square(scan(12, in[0], [&](const Tensor& s) {
+      return 0.5 * in[0] + scan(10, s, [&](const Tensor& u) { return u + 0.1 * tanh(in[1] * u + in[2]); });
+    })));
+  };
+  const Tensors in = rod(512);
+  const auto step = [&](const Tensors& x) { return value_and_grad(f)(x); };
+  auto roomy = compile(step);
+  const Tensors wanted = copies(flatten(roomy(in)));
+  expect_bits(wanted, flatten(step(in)));
+  for (const double fraction : {0.7, 0.4}) {
+    auto tight = compile(step, {.memory = fraction});
+    expect_bits(flatten(tight(in)), wanted);
+    EXPECT_EQ(tight.plan_for(in).peak_measured(), tight.plan_for(in).peak_predicted());
+  }
+}
+
+TEST(Loops, RandomLoopsCompileToTheEagerBits) {
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    SCOPED_TRACE(seed);
+    const testing_bodies::RandomLoop loop(seed, 1 + static_cast<int>(seed % 2), 9, 16);
+    const auto step = [&](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return loop.loss(y, true); })(x); };
+    const Tensors in = loop.inputs();
+    const auto eager = step(in);
+    const Tensors wanted = flatten(eager);
+    for (const Budget& budget : {Budget(), Budget(0.5), Budget::minimum()}) {
+      auto f = compile(step, {.memory = budget, .time_limit = 0.1});
+      try {
+        expect_bits(flatten(f(in)), wanted);
+      } catch (const Error& e) {
+        ASSERT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
+        continue;
+      }
+      EXPECT_EQ(f.plan_for(in).peak_measured(), f.plan_for(in).peak_predicted());
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Loops, BranchesLoopsOfUnknownLengthAndCallsCompile) {
+  const auto f = [](const Tensors& in) {
+    const Tensor turned = cond(sum(in[0]) > 0.0, [](const Tensor& x) { return x * 2.0; }, [](const Tensor& x) { return sin(x); }, in[0]);
+    const auto grown = while_loop([](const Tensor& x) { return sum(square(x)) < 1000.0; }, [&](const Tensor& x) { return x * 1.5 + 0.01 * in[1]; }, turned,
+                                  {.max_trips = 50});
+    return sum(call("cube", [](const Tensor& x) { return x * x * x; }, grown.state));
+  };
+  const Tensors in = rod(100);
+  const auto step = [&](const Tensors& x) { return value_and_grad(f)(x); };
+  auto compiled = compile(step);
+  expect_bits(flatten(compiled(in)), flatten(step(in)));
+  EXPECT_EQ(count(compiled.plan_for(in).graph(), call_op), 0);
+  auto tight = compile(step, {.memory = Budget::minimum()});
+  expect_bits(flatten(tight(in)), flatten(step(in)));
+}
+
+TEST(Loops, SecondDerivativesCompile) {
+  const Tensors in = rod(32);
+  const auto product = [](const Tensors& x) { return hvp(heat, x, map_tensors(x, [](const Tensor& t) { return cos(t); })); };
+  auto compiled = compile(product);
+  expect_bits(compiled(in), product(in));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,77 @@
+// Loops in compiled code, on two levels: a plan inside the step, a schedule over the steps. The passes bring a loop and its
+// adjoint together; choose_loops splits the budget between snapshots and steps where the total time is least; pose then
+// sees each loop as one task. Bits never depend on the choice.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+
+#include "tidemark/compile/pose.h"
+#include "tidemark/ops/loop_kernels.h"
+#include "tidemark/runtime/program.h"
+
+namespace tidemark {
+
+// Calls are inlined; a loop and its copy that gives states too become one; a loop whose states only its adjoint reads
+// becomes a scan_saving and a scan_adjoint, with a slot for every step. Part of optimise().
+TIDEMARK_API Graph shape_loops(Graph graph);
+
+// A region taken through optimise, pose, solve and lower.
+struct PlannedRegion {
+  std::shared_ptr<const Kernel> kernel;
+  double seconds = 0;
+  Bytes arena = 0;  // what its values take, workspace of its kernels included
+  std::shared_ptr<const Posed> posed;  // as it was planned, for emit
+  std::shared_ptr<const Program> program;
+};
+// Regions by their hash and budget: the same body is posed many times while a budget is split.
+class TIDEMARK_API RegionCache {
+ public:
+  // `budget`: bytes for the values of the region; kWhatever: each is kept from its making to its last use; kLeast: as few
+  // as can be found.
+  static constexpr Bytes kWhatever = -1, kLeast = 0;
+  const PlannedRegion& at(const Graph& region, Bytes budget, const PoseOptions& options);
+
+ private:
+  std::map<std::string, PlannedRegion> regions_;
+};
+
+struct LoopTask {
+  std::shared_ptr<const Kernel> kernel;
+  double seconds = 0;
+};
+// The kernel of a loop's node and the time it is expected to take.
+LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& options);
+
+// What a choice of slots costs.
+struct LoopCosts {
+  std::int64_t trips = 0, slots = 0;
+  Bytes snapshot = 0;        // one state
+  double advance = 0;        // seconds of a step run again
+  std::int64_t forward_steps(std::int64_t slots) const;  // those of the first sweep and those run again
+  double seconds(std::int64_t slots) const;              // of what is run again
+};
+
+// Sets the slots of every pair and the budgets of the steps so that the whole fits `budget` (bytes, resident ones included)
+// in the least predicted time that the search finds. Where nothing fits, the smallest choice is returned; the
+// planner says so.
+TIDEMARK_API Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& options, double time_limit);
+// The choice that takes the fewest bytes.
+TIDEMARK_API Graph smallest_loops(Graph graph);
+TIDEMARK_API bool has_loops(const Graph& graph);
+// What compile() does with the loops of a program: the budget, a fraction made bytes, is split first.
+class Budget;
+Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
+
+// The program as a C++ file (emit/emit.h), its loops with their planned regions.
+TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options);
+
+// One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
+// states would take 12 GB".
+TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options);
+
+// Kernels of the pair.
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region);
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region);
+
+}  // namespace tidemark

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+
+#include "tidemark/compile/loops.h"
+#include "tidemark/compile/optimise.h"
+#include "tidemark/emit/emit.h"
+#include "tidemark/ops/loops.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/planners.h"
+#include "tidemark/plan/smallest.h"
+#include "tidemark/plan/solve.h"
+#include "tidemark/runtime/program.h"
+
+namespace tidemark {
+namespace {
+
+// Each output gets the place it belongs to as a further input, which it updates: the body's results are made where the
+// loop wants them.
+Graph with_destinations(const Graph& region) {
+  Graph g = region;
+  for (std::size_t o = 0; o < g.outputs.size(); ++o) {
+    const auto place = static_cast<ValueId>(g.values.size());
+    g.values.push_back(Value{.type = g.type(g.outputs[o]), .name = g.value(g.outputs[o]).name});
+    g.updates.emplace_back(static_cast<int>(g.inputs.size()), static_cast<int>(o));
+    g.inputs.push_back(place);
+  }
+  return g;
+}
+
+// A Program as the kernel of a region: its arena is the workspace, its residents are what the loop hands in.
+class ProgramKernel final : public Kernel {
+ public:
+  ProgramKernel(std::shared_ptr<const Program> program, std::size_t inputs) : owned_(std::move(program)), program_(*owned_), inputs_(inputs) {
+    table_ = round_up(static_cast<Bytes>(program_.places.size() * sizeof(void*)), 64);
+    workspace_ = table_ + program_.arena_bytes;
+  }
+  void run(const Operands& o) const override {
+    auto** table = static_cast<void**>(o.workspace);
+    std::byte* arena = static_cast<std::byte*>(o.workspace) + table_;
+    for (std::size_t i = 0; i < program_.places.size(); ++i) {
+      const Place& p = program_.places[i];
+      const auto r = static_cast<std::size_t>(p.resident);
+      std::byte* base = p.resident < 0  ? arena
+                        : r < inputs_ ? static_cast<std::byte*>(const_cast<void*>(o.in[r]))
+                                      : static_cast<std::byte*>(o.out[r - inputs_]);
+      table[i] = base + p.offset;
+    }
+    for (const Instr& instr : program_.instrs) {
+      void* const* first = table + instr.first_place;
+      instr.kernel->run({{first, static_cast<std::size_t>(instr.inputs)},
+                         {first + instr.inputs, static_cast<std::size_t>(instr.outputs)},
+                         first[instr.inputs + instr.outputs]});
+    }
+  }
+
+ private:
+  std::shared_ptr<const Program> owned_;
+  const Program& program_;
+  std::size_t inputs_;
+  Bytes table_ = 0;
+};
+
+constexpr double kSeconds = 0.3;  // a stop for bodies that are very large; the effort decides otherwise
+constexpr std::int64_t kEffort = 40;
+
+}  // namespace
+
+const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const PoseOptions& options) {
+  const std::string key = fmt::format("{} {} {}", hash(region), budget, options.threads);
+  const auto found = regions_.find(key);
+  if (found != regions_.end()) return found->second;
+  Graph g = optimise(with_destinations(region));
+  // Loops inside take their part of the same budget.
+  if (has_loops(g) && budget == kLeast) g = smallest_loops(std::move(g));
+  if (has_loops(g) && budget > 0) {
+    Bytes resident = 0;
+    for (const ValueId v : g.inputs) resident += round_up(g.type(v).bytes(), 64);
+    g = choose_loops(std::move(g), resident + budget, options, kSeconds);
+  }
+  const std::size_t inputs = region.inputs.size();
+  const auto kept = std::make_shared<const Posed>(pose(std::move(g), options));
+  const Posed& posed = *kept;
+  plan::Options solve_options{.time_limit = kSeconds, .effort = kEffort};
+  plan::Plan plan;
+  if (budget == kWhatever) {
+    plan = plan::run_planner(*plan::find_planner("store_all"), posed.problem, solve_options);
+  } else if (budget == kLeast) {
+    plan = plan::smallest_peak(posed.problem, solve_options).plan;
+  } else {
+    solve_options.budget = plan::resident_bytes(posed.problem) + budget;
+    plan = plan::solve(posed.problem, solve_options);
+    if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out)
+      plan = plan::smallest_peak(posed.problem, solve_options).plan;
+  }
+  const std::string broken = plan::check(posed.problem, plan);
+  TIDEMARK_CHECK(broken.empty(), "the plan of a loop's body breaks a rule: {}", broken);
+  PlannedRegion made{.seconds = plan.seconds, .arena = plan.arena_bytes, .posed = kept};
+  made.program = std::make_shared<const Program>(lower(posed.problem, plan, posed.binding));
+  made.kernel = std::make_shared<ProgramKernel>(made.program, inputs);
+  return regions_.emplace(key, std::move(made)).first->second;
+}
+
+LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& given) {
+  PoseOptions options = given;
+  if (!options.regions) options.regions = std::make_shared<RegionCache>();
+  const Bytes budget = spec.attrs.integer("inner", RegionCache::kWhatever);
+  std::vector<double> seconds;
+  const RegionKernel region = [&](const Graph& g, int) {
+    const PlannedRegion& planned = options.regions->at(g, budget, options);
+    seconds.push_back(planned.seconds);
+    return planned.kernel;
+  };
+  const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
+  if (&op == &scan_op) {
+    auto kernel = scan_kernel(spec, region);
+    return {std::move(kernel), trips * seconds[0]};
+  }
+  if (&op == &while_op) {
+    // How often it will run is not known; what matters is that it is not made again lightly.
+    auto kernel = while_kernel(spec, region);
+    return {std::move(kernel), std::min(trips, 1000.0) * (seconds[0] + seconds[1])};
+  }
+  if (&op == &cond_op) {
+    auto kernel = cond_kernel(spec, region);
+    return {std::move(kernel), std::max(seconds[0], seconds[1])};
+  }
+  if (&op == &scan_saving_op) {
+    auto kernel = saving_kernel(spec, region);
+    return {std::move(kernel), trips * seconds[0]};
+  }
+  if (&op == &scan_adjoint_op) {
+    auto kernel = adjoint_kernel(spec, region);
+    const AdjointShape s = adjoint_shape(spec.attrs, spec.regions);
+    const LoopCosts costs{.trips = s.trips, .slots = s.slots, .advance = seconds[0]};
+    return {std::move(kernel), costs.seconds(s.slots) + trips * seconds[1]};
+  }
+  return {std::shared_ptr<const Kernel>(prepare(op, spec)), 0};
+}
+
+std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options) {
+  EmitOptions emit_options{.name = options.name};
+  for (char& c : emit_options.name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  emit_options.region = [&](const Node& node, std::size_t which) {
+    const PlannedRegion& planned = options.regions->at(node.regions[which], node.attrs.integer("inner", RegionCache::kWhatever), options);
+    return EmitSource{planned.posed->binding, *planned.program};
+  };
+  return emit({binding, program}, emit_options);
+}
+
+}  // namespace tidemark

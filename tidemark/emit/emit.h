@@ -1,0 +1,41 @@
+// emit: a Program as one C++20 file that a person can read: a loop for each task, the user's lines as comments, one arena with
+// its offsets, libm and nothing else. The formulas are those of base/scalar.h, the orders of sums those of the kernels, so
+// results are the executor's, bit for bit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "tidemark/runtime/program.h"
+
+namespace tidemark {
+
+struct EmitSource {
+  const Binding& binding;
+  const Program& program;
+};
+
+struct EmitOptions {
+  std::string name = "step";  // of the function in the file
+  // The planned region of a loop's node, with the places of its outputs as further inputs; asked for nodes with regions
+  // other than fused chains.
+  std::function<EmitSource(const Node& node, std::size_t region)> region;
+};
+
+// Throws Error(unsupported) naming the first op that has no plain form (products, convolutions, …) and where it stands.
+TIDEMARK_API std::string emit(const EmitSource& source, const EmitOptions& options = {});
+
+// The entry point of an emitted file: the graph's inputs in order, and an arena.
+inline constexpr const char* kEmittedEntry = "tidemark_step";
+
+struct NativeOptions {
+  std::string compiler = "c++";
+  std::string cache;  // a folder; "": tidemark-native-<user id> in /tmp
+};
+// Compiles an emitted file with the system's compiler, once for each text (cached by its hash), and loads it: a kernel whose
+// inputs are the program's residents and whose workspace is its arena. Throws Error(device) with the compiler's words.
+TIDEMARK_API std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes, const NativeOptions& options = {});
+// The program with that kernel as its only instruction.
+TIDEMARK_API Program native_program(const Program& program, std::shared_ptr<const Kernel> kernel);
+
+}  // namespace tidemark

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "tidemark/emit/writer.h"
+
+namespace tidemark::emitting {
+namespace {
+
+// A box of elements from one strided place to another.
+void write_box(const Shape& shape, const std::vector<std::int64_t>& from, std::int64_t from_offset, const std::vector<std::int64_t>& to,
+               std::int64_t to_offset, const std::string& source, std::string& out) {
+  if (shape.numel() == 0) return;
+  const Loops l = merged(shape.sizes(), {to, from});
+  out += nest(l, "    ", fmt::format("y[{}] = {}[{}];", index_of(l, 0, to_offset), source, index_of(l, 1, from_offset)));
+}
+
+}  // namespace
+
+bool write_move(const Task& t, std::string& out) {
+  const std::string_view op = t.node.op->name;
+  const Attrs& attrs = t.node.attrs;
+  const bool known = op == "concat" || op == "pad" || op == "update_slice" || op == "flip" || op == "contiguous" || op == "iota" || op == "assign";
+  if (!known) return false;
+  const Value& y = t.output(0);
+  out += "    " + declare(t.node, y, "y", t.out[0], false) + "\n";
+  const std::vector<std::int64_t> to = strides_of(y.type.shape, y.layout);
+  if (op == "iota") {
+    out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>(i);\n", attrs.integer("n"), type_name(t.node, y.type.dtype));
+    return true;
+  }
+  if (op == "assign") {
+    out += fmt::format("    copy(y, {}, {});\n", t.in[1], y.type.bytes());
+    return true;
+  }
+  for (std::size_t i = 0; i < t.in.size(); ++i) out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
+  const auto strides = [&](std::size_t i) { return strides_of(t.input(i).type.shape, t.input(i).layout); };
+  if (op == "contiguous") {
+    write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
+  } else if (op == "concat") {
+    const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < t.in.size(); ++i) {
+      const Shape& part = t.input(i).type.shape;
+      write_box(part, strides(i), 0, to, begin * to[axis], fmt::format("x{}", i), out);
+      begin += part.sizes()[axis];
+    }
+  } else if (op == "pad") {
+    std::int64_t offset = 0;
+    for (std::size_t a = 0; a < to.size(); ++a) offset += attrs.integers("low")[a] * to[a];
+    out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>({});\n", y.type.shape.numel(), type_name(t.node, y.type.dtype),
+                       number(attrs.number("value")));
+    write_box(t.input(0).type.shape, strides(0), 0, to, offset, "x0", out);
+  } else if (op == "update_slice") {
+    const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
+    // In place there is nothing to copy but the part.
+    out += "    if (static_cast<const void*>(y) != x0) {\n";
+    write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
+    out += "    }\n";
+    std::vector<std::int64_t> steps = to;
+    steps[axis] *= attrs.integer("step");
+    write_box(t.input(1).type.shape, strides(1), 0, steps, attrs.integer("begin") * to[axis], "x1", out);
+  } else {  // flip
+    const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
+    std::vector<std::int64_t> from = strides(0);
+    const std::int64_t last = (y.type.shape.sizes()[axis] - 1) * from[axis];
+    from[axis] = -from[axis];
+    write_box(y.type.shape, from, last, to, 0, "x0", out);
+  }
+  return true;
+}
+
+}  // namespace tidemark::emitting

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tidemark/emit/emit.h"
+
+extern char** environ;
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The order of operations is the file's: no contraction, no reassociation.
+constexpr const char* kFlags[] = {"-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w", "-DTIDEMARK_OWN_ARENA"};
+
+std::string hash_of(const std::string& text) {
+  std::uint64_t a = 0xCBF29CE484222325ull, b = 0x9E3779B97F4A7C15ull;
+  for (const char c : text) {
+    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+    b = (b + static_cast<unsigned char>(c)) * 0xD6E8FEB86659FD93ull;
+    b ^= b >> 29;
+  }
+  return fmt::format("{:016x}{:016x}", a, b);
+}
+
+// A folder that nobody else can write to: what lies in it is loaded.
+fs::path own_folder(const std::string& wanted) {
+  const fs::path folder = wanted.empty() ? fs::path(fmt::format("/tmp/tidemark-native-{}", getuid())) : fs::path(wanted);
+  std::error_code ignored;
+  fs::create_directories(folder.parent_path(), ignored);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail(Error::Kind::io, "[native] cannot make the folder {}", folder.string());
+  struct stat s {};
+  if (lstat(folder.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 022) != 0)
+    fail(Error::Kind::io, "[native] {} is not a folder that only this user can write to", folder.string());
+  return folder;
+}
+
+void compile(const fs::path& source, const fs::path& library, const fs::path& log, const std::string& compiler) {
+  std::vector<std::string> words{compiler};
+  for (const char* flag : kFlags) words.emplace_back(flag);
+  words.insert(words.end(), {source.string(), "-o", library.string()});
+  std::vector<char*> arguments;
+  for (std::string& w : words) arguments.push_back(w.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  pid_t child = 0;
+  const int started = posix_spawnp(&child, compiler.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (started != 0) fail(Error::Kind::device, "[native] cannot start the compiler '{}'", compiler);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  std::ifstream in(log);
+  std::string words_of((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  fail(Error::Kind::device, "[native] '{}' refuses {}: {}", compiler, source.string(), words_of.substr(0, 400));
+}
+
+class Native final : public Kernel {
+ public:
+  using Entry = void (*)(unsigned char* const*, unsigned char*);
+  Native(const fs::path& library, Bytes arena) : Kernel(arena), handle_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) fail(Error::Kind::device, "[native] cannot load {}: {}", library.string(), dlerror());
+    entry_ = reinterpret_cast<Entry>(dlsym(handle_, kEmittedEntry));
+    if (entry_ == nullptr) {
+      dlclose(handle_);
+      fail(Error::Kind::device, "[native] {} has no {}", library.string(), kEmittedEntry);
+    }
+  }
+  ~Native() override { dlclose(handle_); }
+  Native(const Native&) = delete;
+  Native& operator=(const Native&) = delete;
+  void run(const Operands& o) const override {
+    // State is updated where it lies: the caller hands it over as an input.
+    entry_((unsigned char* const*)o.in.data(), static_cast<unsigned char*>(o.workspace));  // NOLINT: casts const away
+  }
+
+ private:
+  void* handle_;
+  Entry entry_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes, const NativeOptions& options) {
+  const fs::path folder = own_folder(options.cache);
+  std::string key = options.compiler + text;
+  for (const char* flag : kFlags) key += flag;
+  const std::string name = hash_of(key);
+  const fs::path library = folder / (name + ".so");
+  if (!fs::exists(library)) {
+    // Under names of this process until it is whole: another one may do the same.
+    const std::string own = fmt::format("{}.{}", name, getpid());
+    const fs::path source = folder / (own + ".cpp"), made = folder / (own + ".so"), log = folder / (own + ".log");
+    std::ofstream(source) << text;
+    compile(source, made, log, options.compiler);
+    fs::rename(made, library);
+    std::error_code ignored;
+    fs::rename(source, folder / (name + ".cpp"), ignored);
+    fs::remove(log, ignored);
+  }
+  return std::make_shared<Native>(library, arena_bytes);
+}
+
+Program native_program(const Program& program, std::shared_ptr<const Kernel> kernel) {
+  Program native;
+  native.arena_bytes = program.arena_bytes;
+  native.residents = program.residents;
+  native.resident_bytes = program.resident_bytes;
+  native.outputs = program.outputs;
+  native.peak = program.peak;
+  Bytes live = 0;
+  for (const Instr& i : program.instrs) live = std::max(live, i.live);
+  native.instrs.push_back({.kernel = kernel.get(), .task = program.instrs.empty() ? 0 : program.instrs[0].task, .inputs = static_cast<std::int32_t>(program.residents.size()), .live = live});
+  for (std::size_t i = 0; i < program.residents.size(); ++i) native.places.push_back({.resident = static_cast<std::int32_t>(i), .bytes = program.resident_bytes[i]});
+  native.places.push_back({.bytes = program.arena_bytes});
+  native.kernels.push_back(std::move(kernel));
+  native.task_names.emplace_back("native");
+  return native;
+}
+
+}  // namespace tidemark

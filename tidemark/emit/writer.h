@@ -1,0 +1,42 @@
+// What the files of emit/ share: addresses, types, and loops over arrays in given strides.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include "tidemark/emit/emit.h"
+#include "tidemark/ir/op.h"
+
+namespace tidemark::emitting {
+
+// One task about to be written.
+struct Task {
+  const Graph& graph;
+  const Node& node;
+  std::vector<std::string> in, out;  // addresses, as expressions of type unsigned char*
+  std::string workspace;
+  const Value& input(std::size_t i) const { return graph.value(node.in[i]); }
+  const Value& output(std::size_t i) const { return graph.value(node.out[i]); }
+};
+
+[[noreturn]] void refuse(const Node& node, const std::string& why);
+std::string type_name(const Node& node, DType dtype);  // refuses storage types
+std::string number(double value);
+// "const double* x0 = (const double*)(arena + 64);"
+std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address, bool constant);
+
+// Loops over axes, innermost last, merged where all operands allow it.
+struct Loops {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::vector<std::int64_t>> strides;  // by operand, axis
+};
+Loops merged(const std::vector<std::int64_t>& sizes, const std::vector<std::vector<std::int64_t>>& strides);
+std::string index_of(const Loops& loops, std::size_t operand, std::int64_t offset = 0);
+// `body` inside the loops over i0, i1, …
+std::string nest(const Loops& loops, const std::string& indent, const std::string& body);
+
+void write_map(const Task& task, std::string& out);    // elementwise ops, fused chains, reductions
+bool write_move(const Task& task, std::string& out);   // false: not an op of its own
+bool is_map(const Node& node);
+
+}  // namespace tidemark::emitting

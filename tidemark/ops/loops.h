@@ -1,0 +1,72 @@
+// Loops, branches and calls as ops with regions, and how their operands are laid out. Users write scan(), cond(),
+// while_loop() and call() of front/; grad/regions.cpp differentiates them; compile/loops.h plans them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/ir/op.h"
+
+namespace tidemark {
+
+// scan: inputs are the state, the stacked xs (a slice of the first axis a step), the invariants, and, where `counted`, the
+// number of steps to run (i64, at most `trips`). Its region takes (state, slices of xs, invariants) and returns (next state,
+// slices of ys). Outputs: the last state, the stacked ys; slices of steps that did not run are zero. `reverse`: the last
+// slice comes first.
+TIDEMARK_API extern const Op scan_op;
+// while_loop: regions (body, condition), both of (state, invariants); `trips` is the most it may run. Outputs: the last
+// state, stacked ys, and how many steps ran (i64).
+TIDEMARK_API extern const Op while_op;
+// cond: a boolean scalar, then what both regions take; runs one of them.
+TIDEMARK_API extern const Op cond_op;
+// call: its region, by name; compiled code has it inlined.
+TIDEMARK_API extern const Op call_op;
+
+// A scan whose states the adjoint needs, and that adjoint, as compiled code has them (compile/loops.h):
+// scan_saving is a scan that also gives `slots` - 1 snapshots of the carries named in `snapshot`, as bytes.
+TIDEMARK_API extern const Op scan_saving_op;
+// scan_adjoint: inputs are the snapshots, the first state of the carries in the snapshot, the running adjoints, xs and invariants
+// of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint). Outputs: the snapshots' storage, which it
+// goes on using (nothing where every state is kept), the adjoints, the stacked ys of the adjoint.
+TIDEMARK_API extern const Op scan_adjoint_op;
+
+inline bool is_loop(const Op& op) {
+  return &op == &scan_op || &op == &while_op || &op == &cond_op || &op == &call_op || &op == &scan_saving_op || &op == &scan_adjoint_op;
+}
+
+struct LoopShape {
+  std::int64_t trips = 0;
+  int carries = 0, xs = 0, consts = 0, ys = 0;
+  bool reverse = false, counted = false;
+
+  int first_const() const { return carries + xs; }
+};
+// Of a scan, while_loop or scan_saving, from its attributes and the number of its inputs.
+TIDEMARK_API LoopShape loop_shape(const Attrs& attrs, std::size_t inputs, const std::vector<Graph>& regions);
+inline LoopShape loop_shape(const Node& n) { return loop_shape(n.attrs, n.in.size(), n.regions); }
+// The attributes of such a node.
+TIDEMARK_API Attrs loop_attrs(const LoopShape& shape);
+
+struct AdjointShape {
+  std::int64_t trips = 0, slots = 1;
+  int states = 0, adjoints = 0, advance_xs = 0, advance_consts = 0, adjoint_xs = 0, adjoint_consts = 0, ys = 0;
+  bool reverse = false;                   // the direction of the adjoint's own steps: the primal's, turned round
+  std::vector<std::int64_t> states_read;  // which of the states the adjoint's region takes, behind the adjoints
+
+  int first_state() const { return 1; }
+  int first_adjoint() const { return 1 + states; }
+  int first_advance_x() const { return first_adjoint() + adjoints; }
+  int first_advance_const() const { return first_advance_x() + advance_xs; }
+  int first_adjoint_x() const { return first_advance_const() + advance_consts; }
+  int first_adjoint_const() const { return first_adjoint_x() + adjoint_xs; }
+  int inputs() const { return first_adjoint_const() + adjoint_consts; }
+};
+TIDEMARK_API AdjointShape adjoint_shape(const Attrs& attrs, const std::vector<Graph>& regions);
+TIDEMARK_API Attrs adjoint_attrs(const AdjointShape& shape);
+
+// The bytes of one snapshot of these arrays, each aligned.
+TIDEMARK_API Bytes snapshot_bytes(std::span<const Type> state);
+
+// A type with one more axis in front, and what is left without it.
+TIDEMARK_API Type stacked(const Type& type, std::int64_t n);
+TIDEMARK_API Type slice_type(const Type& type);
+
+}  // namespace tidemark
