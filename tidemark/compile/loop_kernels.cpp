@@ -120,7 +120,7 @@ class Adjoint final : public Kernel {
   }
 
   void run(const Operands& o) const override {
-    if (snapshots_ > 0 && o.out[0] != o.in[0]) std::memcpy(o.out[0], o.in[0], static_cast<std::size_t>(snapshots_));
+    if (s_.slots < s_.trips && snapshots_ > 0 && o.out[0] != o.in[0]) std::memcpy(o.out[0], o.in[0], static_cast<std::size_t>(snapshots_));
     Run r{o, static_cast<std::byte*>(o.workspace)};
     r.advance_in = static_cast<const void**>(o.workspace);
     r.advance_out = static_cast<void**>(o.workspace) + advance_in_.size();
@@ -178,7 +178,8 @@ class Adjoint final : public Kernel {
   };
   State slot(const Run& r, std::int64_t depth) const {
     if (depth == 0) return {.outside = true};
-    return {.data = static_cast<std::byte*>(r.o.out[0]) + (depth - 1) * offsets_.back()};
+    auto* first = static_cast<std::byte*>(s_.slots < s_.trips ? r.o.out[0] : const_cast<void*>(r.o.in[0]));
+    return {.data = first + (depth - 1) * offsets_.back()};
   }
   const void* array(const Run& r, const State& s, std::size_t i) const {
     return s.outside ? r.o.in[index(s_.first_state()) + i] : s.data + offsets_[i];

@@ -225,7 +225,7 @@ void rewrite(Graph& g, const Pair& pair) {
   const std::int64_t slots = s.trips;
   const Type bytes{Shape{(slots - 1) * snapshot_bytes(state)}, DType::u8};
   const std::string name = primal.out.empty() ? "scan" : g.value(primal.out[0]).name;
-  const ValueId snapshots = new_value(bytes, name + ".snapshots"), after = new_value(bytes, name + ".snapshots_used");
+  const ValueId snapshots = new_value(bytes, name + ".snapshots"), after = new_value({Shape{0}, DType::u8}, name + ".snapshots_used");
 
   Node saving{.op = &scan_saving_op, .in = primal.in, .attrs = primal.attrs, .loc = primal.loc};
   saving.attrs.set("slots", slots).set("snapshot", snapshot_attr);

@@ -50,7 +50,7 @@ void set_slots(Graph& g, const PairNodes& pair, std::int64_t slots) {
   g.nodes[pair.saving].attrs.set("slots", slots);
   g.nodes[pair.adjoint].attrs.set("slots", slots);
   g.value(g.nodes[pair.saving].out.back()).type = bytes;
-  g.value(g.nodes[pair.adjoint].out[0]).type = bytes;
+  g.value(g.nodes[pair.adjoint].out[0]).type = slots < g.nodes[pair.adjoint].attrs.integer("trips") ? bytes : Type{Shape{0}, DType::u8};
 }
 
 void set_inner(Graph& g, Bytes budget) {

@@ -164,8 +164,8 @@ class Emitter {
     const Bytes working = again ? round_up(s.slots * 8, 64) : 0;
     for (std::size_t i = 0; i < a; ++i) second[i] = work, work += round_up(adjoint.type(adjoint.outputs[i]).bytes(), 64);
     const auto at = [&](int i) { return t.in[static_cast<std::size_t>(i)]; };
-    out += fmt::format("    constexpr std::int64_t n = {};\n    Bytes work = {};\n    Bytes snapshots = {};\n", s.trips, t.workspace, t.out[0]);
-    out += fmt::format("    copy(snapshots, {}, {});\n", t.in[0], t.graph.type(t.node.in[0]).bytes());
+    out += fmt::format("    constexpr std::int64_t n = {};\n    Bytes work = {};\n    Bytes snapshots = {};\n", s.trips, t.workspace, again ? t.out[0] : t.in[0]);
+    if (again) out += fmt::format("    copy(snapshots, {}, {});\n", t.in[0], t.graph.type(t.node.in[0]).bytes());
     const std::size_t in = adjoint.inputs.size();
     out += fmt::format("    Bytes q[{}] = {{}};\n", std::max<std::size_t>(1, in + adjoint.outputs.size()));
     out += "    // A state: an address that its arrays are counted from, or null for the first one.\n";

@@ -162,7 +162,8 @@ std::vector<Type> infer_adjoint(const InferArgs& a) {
   want(s.first_adjoint_x(), s.adjoint_xs, true);
   want(s.first_adjoint_const(), s.adjoint_consts, false);
   check(adjoint);
-  std::vector<Type> out{a.in[0]};
+  // Where every state is kept, snapshots are only read.
+  std::vector<Type> out{s.slots < s.trips ? a.in[0] : Type{Shape{0}, DType::u8}};
   for (int i = 0; i < s.adjoints; ++i) out.push_back(a.in[static_cast<std::size_t>(s.first_adjoint() + i)]);
   for (std::size_t i = static_cast<std::size_t>(s.adjoints); i < adjoint.outputs.size(); ++i)
     out.push_back(stacked(adjoint.type(adjoint.outputs[i]), s.trips));

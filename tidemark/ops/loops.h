@@ -24,8 +24,8 @@ TIDEMARK_API extern const Op call_op;
 // scan_saving is a scan that also gives `slots` - 1 snapshots of the carries named in `snapshot`, as bytes.
 TIDEMARK_API extern const Op scan_saving_op;
 // scan_adjoint: inputs are the snapshots, the first state of the carries in the snapshot, the running adjoints, xs and invariants
-// of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint). Outputs: the snapshots' storage
-// (left as it falls), the adjoints, the stacked ys of the adjoint.
+// of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint). Outputs: the snapshots' storage, which it
+// goes on using (nothing where every state is kept), the adjoints, the stacked ys of the adjoint.
 TIDEMARK_API extern const Op scan_adjoint_op;
 
 inline bool is_loop(const Op& op) {

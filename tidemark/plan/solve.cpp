@@ -20,9 +20,8 @@ namespace {
 constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
 constexpr int kPackings = 6;      // tries to give offsets before the live bytes alone are blamed
 constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
-constexpr double kNear = 0.005,
+constexpr double kNear = 0.02,
                  kEarly = 0.15;  // a gap that branching may close, and when in the search to try
-constexpr double kRest = 0.04;   // of the time limit: steps, proof, check
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 // Steps and live figures of a sequence, as replay sees them.
@@ -39,9 +38,13 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
   return plan;
 }
 
-// The rest is for bounds, and for what grows with the problem: steps, check, hash.
-double search_share(const Problem& problem, const Options& options) {
-  return (options.bounds ? 0.8 : 1.0) * (problem.tasks.size() > 20000 ? 0.7 : 1.0);
+// What comes whatever the search does: the model, steps, hash and check.
+double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>(problem.tasks.size()); }
+
+// The rest is for bounds.
+double search_seconds(const Problem& problem, const Options& options) {
+  const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
+  return (options.bounds ? 0.8 : 1.0) * rest;
 }
 
 class Solver {
@@ -49,7 +52,7 @@ class Solver {
   Solver(const Problem& problem, const Options& options)
       : problem_(problem),
         options_(options),
-        limit_(search_share(problem, options) * options.time_limit, options.effort),
+        limit_(search_seconds(problem, options), options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
         budget_(options.budget < 0 ? kNoLimit : options.budget) {}
 
@@ -224,8 +227,9 @@ class Solver {
         has_plan && options_.target_gap > 0 && plan.seconds <= bound_.seconds * (1 + options_.target_gap);
     const bool done = closed_ && has_plan && plan.seconds <= enough();
     if (!done) {
-      const double left = (1 - kRest) * options_.time_limit - limit_.elapsed(),
-                   share = 0.15 * options_.time_limit;
+      // A bound may take longer than it is given, by a cut or a program.
+      const double left = 0.85 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
+                   share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
                      .time_limit = near ? share : std::max(share, left)};
       if (near) o.branch = false;

@@ -19,9 +19,11 @@ constexpr Bytes kPage = 4096, kHuge = Bytes{2} << 20;
 }
 
 Pages::Pages(Bytes bytes) {
-  bytes_ = round_up(bytes < 1 ? 1 : bytes, bytes >= kHuge ? kHuge : kPage);
+  // Whole huge pages only where they waste little.
+  const bool huge = bytes >= 16 * kHuge || (bytes > 0 && bytes % kHuge == 0);
+  bytes_ = round_up(bytes < 1 ? 1 : bytes, huge ? kHuge : kPage);
   // A huge page begins at a multiple of its size: ask for more and give back both ends.
-  const Bytes slack = bytes_ >= kHuge ? kHuge : 0;
+  const Bytes slack = huge ? kHuge : 0;
   void* raw = ::mmap(nullptr, static_cast<std::size_t>(bytes_ + slack), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED)

@@ -114,8 +114,15 @@ class Recorder {
         factors[at++] = partials[j];
       }
     });
-    if constexpr (N <= 4)
-      if (n == N) return append_new<N>(packed, factors, N, shape);
+    if (shape == shape_of(n)) {
+      if (n == 1) return append_new<1>(packed, factors, n, shape);
+      if constexpr (N >= 2)
+        if (n == 2) return append_new<2>(packed, factors, n, shape);
+      if constexpr (N >= 3)
+        if (n == 3) return append_new<3>(packed, factors, n, shape);
+      if constexpr (N >= 4)
+        if (n == 4) return append_new<4>(packed, factors, n, shape);
+    }
     return append_new<0>(packed, factors, n, shape);
   }
 

@@ -66,6 +66,39 @@ void sweep_run(Real* adjoints, const Run<Real>& run) {
   }
 }
 
+// Where argument Still is the same variable in all statements and no other argument ever meets it, its adjoint stays in a
+// register: the chain of sums is then as long as an addition, not as a store and a load.
+template <typename Real, int N, int Still>
+bool sweep_run_still(Real* adjoints, const Run<Real>& run) {
+  std::uint32_t at[N];
+  const std::uint32_t last = run.length - 1, still = run.base[Still];
+  for (int j = 0; j < N; ++j) {
+    at[j] = run.base[j] + run.stride[j] * last;
+    if (j == Still) continue;
+    const auto [low, high] = std::minmax(run.base[j], at[j]);
+    if (low <= still && still <= high) return false;
+  }
+  Real sum = adjoints[still];
+  const Real* partials = run.partials + static_cast<std::size_t>(last) * run.partial_stride;
+  for (std::uint32_t k = run.length; k-- > 0; partials -= run.partial_stride) {
+    const Real a = adjoints[run.first + k];
+    if (!is_zero(a)) {
+      for (int j = 0; j < N; ++j) {
+        if (j == Still)
+          sum += partials[j] * a;
+        else
+          adjoints[at[j]] += partials[j] * a;
+      }
+    }
+    for (int j = 0; j < N; ++j)
+      if (j != Still) at[j] -= run.stride[j];
+  }
+  adjoints[still] = sum;
+  return true;
+}
+
+inline constexpr std::uint32_t kLaneRun = 8;  // shorter runs are not worth the look
+
 template <typename Real>
 using Lanes [[gnu::vector_size(64)]] = Real;
 
@@ -121,8 +154,11 @@ bool sweep_run_in_lanes(Real* adjoints, const Run<Real>& run) {
 
 template <typename Real, int W, int N>
 TIDEMARK_INLINE void sweep_runs_of(Real* adjoints, const Run<Real>& run) {
-  if constexpr (W == 1 && std::is_floating_point_v<Real>)
-    if (sweep_run_in_lanes<Real, N>(adjoints, run)) return;
+  if constexpr (W == 1 && std::is_floating_point_v<Real>) {
+    if (run.length > 2 && run.stride[N - 1] == 0 && sweep_run_still<Real, N, N - 1>(adjoints, run)) return;
+    if (run.length > 2 && run.stride[0] == 0 && sweep_run_still<Real, N, 0>(adjoints, run)) return;
+    if (run.length >= kLaneRun && sweep_run_in_lanes<Real, N>(adjoints, run)) return;
+  }
   sweep_run<Real, W, N>(adjoints, run);
 }
 

@@ -95,6 +95,28 @@ Key record_rest(const Key* keys, const Real* partials, std::uint32_t n) {
   return recorder->append(active, sums, count);
 }
 
+// Writes the descriptor of the run being recorded; there was room for it when the run began.
+template <typename Real>
+TIDEMARK_INLINE void BasicTape<Real>::close_run() {
+  const Shape shape = std::exchange(this->shape_, kNoShape);
+  if (shape == kNoShape) return;
+  const std::uint32_t n = this->n_;
+  const auto length = static_cast<std::uint32_t>(this->next_ - this->run_);
+  std::uint32_t* word = this->words_ -= 1 + (length > 1 ? 2 : 1) * n;
+  *word++ = n | (this->constant_ ? kConstantBit : 0) | length << kLengthShift;
+  if (length > 1) {
+    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
+      word[j] = index_of(this->arguments_[place].base);
+      word[n + j] = static_cast<std::uint32_t>(this->arguments_[place].stride);
+    });
+  } else {
+    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
+      word[j] = index_of(this->arguments_[place].base);
+    });
+  }
+  ++run_count_;
+}
+
 template <typename Real>
 template <int N>
 Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape) {
@@ -116,6 +138,11 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
     else
       for_places(shape, n, f);
   };
+  // Not std::copy: a call costs more than these few stores.
+  const auto put = [&](const Real* from) {
+    for (std::uint32_t j = 0; j < n; ++j) partial_[j] = from[j];
+    partial_ += n;
+  };
   const bool shaped = shape == shape_;
   if (shaped && next - run_ == 1) {
     bool same = true;
@@ -125,7 +152,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
         arguments_[place].stride = keys[j] - arguments_[place].base;
       });
       constant_ = same;
-      if (!same) partial_ = std::copy_n(partials, n, partial_);
+      if (!same) put(partials);
       return next_++;
     }
   }
@@ -148,7 +175,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
     constant_ = true;
     for_each_place([&](std::uint32_t place, std::uint32_t j) { arguments_[place] = {keys[j], kNoStride}; });
   }
-  partial_ = std::copy_n(partials, n, partial_);
+  put(partials);
   return next_++;
 }
 
@@ -161,6 +188,7 @@ BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
          format_bytes(options.chunk), format_bytes(least), kMaxArguments);
   this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;  // index 0 is passive
   enter(0, 0, 0);
+  if (options.adjoints > 0) adjoints_ = Pages(options.adjoints);
 }
 
 template <typename Real>
@@ -204,28 +232,6 @@ void BasicTape<Real>::next_chunk() {
   full.partials = reinterpret_cast<std::byte*>(this->partial_) - full.pages.data();
   full.runs = full.pages.data() + full.pages.bytes() - reinterpret_cast<std::byte*>(this->words_);
   enter(chunk_ + 1, 0, 0);
-}
-
-// Writes the descriptor of the run being recorded; there was room for it when the run began.
-template <typename Real>
-void BasicTape<Real>::close_run() {
-  const Shape shape = std::exchange(this->shape_, kNoShape);
-  if (shape == kNoShape) return;
-  const std::uint32_t n = this->n_;
-  const auto length = static_cast<std::uint32_t>(this->next_ - this->run_);
-  std::uint32_t* word = this->words_ -= 1 + (length > 1 ? 2 : 1) * n;
-  *word++ = n | (this->constant_ ? kConstantBit : 0) | length << kLengthShift;
-  if (length > 1) {
-    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
-      word[j] = index_of(this->arguments_[place].base);
-      word[n + j] = static_cast<std::uint32_t>(this->arguments_[place].stride);
-    });
-  } else {
-    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
-      word[j] = index_of(this->arguments_[place].base);
-    });
-  }
-  ++run_count_;
 }
 
 template <typename Real>
@@ -372,6 +378,21 @@ void BasicTape<Real>::reverse(std::span<const Scalar> ys, std::span<const Real> 
   for (const Scalar& y : ys) need_recorded(y, "reverse");
   Real* adjoints = prepare_adjoints(1);
   for (std::size_t i = 0; i < ys.size(); ++i) adjoints[index_of(ys[i].key())] += seeds[i];
+  sweep(position(), {});
+}
+
+template <typename Real>
+void BasicTape<Real>::seed(const Scalar& x, const Real& adjoint) {
+  need_recorded(x, "seed");
+  if (width_ != 1 || swept_ != this->next_)
+    fail(Error::Kind::usage, "[seed] no sweep was begun since the last statement");
+  reinterpret_cast<Real*>(adjoints_.data())[index_of(x.key())] += adjoint;
+}
+
+template <typename Real>
+void BasicTape<Real>::sweep() {
+  if (width_ != 1 || swept_ != this->next_)
+    fail(Error::Kind::usage, "[sweep] no sweep was begun since the last statement");
   sweep(position(), {});
 }
 

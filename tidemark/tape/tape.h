@@ -24,6 +24,8 @@ namespace tidemark::tape {
 struct TapeOptions {
   // The tape grows by so much at a time.
   Bytes chunk = 2_MiB;
+  // Room for adjoints from the beginning.
+  Bytes adjoints = 0;
 };
 
 // What a tape holds, in numbers.
@@ -99,6 +101,10 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   void reverse(std::span<const Scalar> ys, std::span<const Real> seeds);
   // One direction for each y, all in one sweep: row i of the Jacobian is adjoint(x, i).
   void reverse_each(std::span<const Scalar> ys);
+  // The same in parts, for whoever has adjoints to begin with: zeros, seeds that add up, the sweep.
+  void begin_sweep() { prepare_adjoints(1); }
+  void seed(const Scalar& x, const Real& adjoint);
+  void sweep();
   // Throws Error(usage) where the variable is passive, of another recording, or nothing was swept since it was recorded.
   Real adjoint(const Scalar& x, int direction = 0) const;
 

@@ -63,7 +63,7 @@ class Active {
   Active() = default;
   // A passive value.
   template <typename T>
-    requires std::convertible_to<T, R> && (!Term<T>)
+    requires std::is_arithmetic_v<T> || std::same_as<T, R>
   TIDEMARK_INLINE Active(const T& value) : value_(static_cast<R>(value)) {}
   TIDEMARK_INLINE Active(const R& value, Key key) : value_(value), key_(key) {}
   template <Node E>
