@@ -159,6 +159,7 @@ class TIDEMARK_API Compiled {
   std::shared_ptr<const Planned> fallback_;  // where the plan runs a codec that can overflow
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   Bytes measured_ = 0;
+  std::vector<std::string> notes_;
   std::unique_ptr<Correction> correction_;  // last: its thread reads the rest
 };
 
