@@ -104,8 +104,12 @@ void print_details(const Problem& problem, const Plan& plan, const Labels& label
     Sum& sum = sums[f.kind];
     ++sum.values;
     sum.bytes += problem.size(static_cast<plan::BufferId>(b));
-    sum.seconds += f.spent;
     order.push_back(static_cast<plan::BufferId>(b));
+  }
+  // By runs: one may make several values.
+  for (const Run& run : telling.story.runs) {
+    if (run.again)
+      sums[Fate::Kind::made_again].seconds += problem.tasks[static_cast<std::size_t>(run.task)].seconds;
   }
   fmt::print("\n{}\n",
              strong(fmt::format("{:<20} {:>12} {:>12} {:>12}", "what was done", "values", "bytes", "time")));
