@@ -13,6 +13,7 @@ constexpr std::size_t kFirstRules = 2, kAllRules = 100;
 constexpr std::size_t kStarts = 4, kMoreStarts = 12;  // searched from first, and when these lead no further
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
+constexpr std::int64_t kSmall = 500;       // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
 
@@ -210,8 +211,8 @@ void Search::start() {
     reorder_.load(orders.front());
     const double over = reorder_.overflow(room);
     for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
-      // Where order alone does not take most of the overflow away, more of it does not either.
-      if (late() || (hot > 0.5 && reorder_.overflow(room) > 0.6 * over)) break;
+      // Where order alone does not take most of the overflow away, more of it hardly does: not worth the time of a large problem.
+      if (late() || (hot > 0.5 && n > kSmall && reorder_.overflow(room) > 0.6 * over)) break;
       orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
       line_.assign(orders.back(), kRoom);
       consider();
