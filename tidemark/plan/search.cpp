@@ -7,12 +7,13 @@
 namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
-constexpr double kHeat = 0.05;        // of the mean seconds of an extra run: what a round may lose
+constexpr double kHeat = 0.05;  // of the mean seconds of an extra run: what a round may lose
 constexpr std::int32_t kSources = 8, kAllSources = 64;  // blocks that others are made like, in one go
 constexpr std::size_t kFirstRules = 2, kAllRules = 100;
 constexpr std::size_t kStarts = 4, kMoreStarts = 12;  // searched from first, and when these lead no further
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
+constexpr std::int64_t kSmall = 500;       // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
 
@@ -206,8 +207,12 @@ void Search::start() {
   // A plan first, then better orders to start from.
   if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
   if (options_.reorder && n <= kMiddling) {
+    const Bytes room = options_.budget - model_->base;
+    reorder_.load(orders.front());
+    const double over = reorder_.overflow(room);
     for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
-      if (late()) break;
+      // Where order alone does not take most of the overflow away, more of it hardly does: not worth the time of a large problem.
+      if (late() || (hot > 0.5 && n > kSmall && reorder_.overflow(room) > 0.6 * over)) break;
       orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
       line_.assign(orders.back(), kRoom);
       consider();
@@ -330,6 +335,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
 // and from the starts in turn, longer each time (iterated local search: Lourenco, Martin, Stuetzle 2003).
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
+  static constexpr double kHeats[] = {1, 0.3, 3};
   const auto count = std::min(starts_.size(), kStarts);
   if (count > 1) {
     for (std::size_t k = 0; k < count; ++k) {
@@ -338,7 +344,6 @@ void Search::improve(const std::function<bool()>& go_on) {
     }
   }
   rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
-  static constexpr double kHeats[] = {1, 0.3, 3};
   for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;
        ++k) {
     Start next{best_seconds_, best_};
