@@ -44,7 +44,7 @@ class Frugal {
       tied_[b] = maker_[b] < 0 || outline.repeatable[at(maker_[b])] == 0 ? 1 : 0;
   }
 
-  std::vector<TaskId> run(const Limit& limit) {
+  std::vector<TaskId> run(const std::function<bool()>& go_on) {
     for (std::size_t i = 0; i < order_.size(); ++i) {
       now_ = static_cast<std::int32_t>(i);
       if (!call(order_[i])) return {};
@@ -55,7 +55,7 @@ class Frugal {
             give_up(b);
         }
       }
-      if (i % 16 == 0 && limit.time_is_up()) return {};
+      if (i % 16 == 0 && !go_on()) return {};
     }
     now_ = static_cast<std::int32_t>(order_.size());
     for (const BufferId b : p_.outputs) {
@@ -213,8 +213,8 @@ class Frugal {
 }  // namespace
 
 std::vector<TaskId> frugal_runs(const Problem& problem, const std::vector<TaskId>& order, Bytes budget,
-                                std::size_t most_runs, const Limit& limit) {
-  return Frugal(named::Outline(problem), order, budget, most_runs).run(limit);
+                                std::size_t most_runs, const std::function<bool()>& go_on) {
+  return Frugal(named::Outline(problem), order, budget, most_runs).run(go_on);
 }
 
 }  // namespace tidemark::plan

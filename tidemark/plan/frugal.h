@@ -3,14 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tidemark/plan/cpu_clock.h"
+#include <functional>
+
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::plan {
 
-// `order`: the required tasks, valid. The runs, or none where it gets stuck or runs more than `most_runs`. Without tiers and
+// `order`: the required tasks, valid. The runs, or none where it gets stuck runs more than `most_runs`, or
+// may not go on. Without tiers and
 // optional tasks; what is updated is never given up.
 TIDEMARK_API std::vector<TaskId> frugal_runs(const Problem& problem, const std::vector<TaskId>& order,
-                                             Bytes budget, std::size_t most_runs, const Limit& limit);
+                                             Bytes budget, std::size_t most_runs,
+                                             const std::function<bool()>& go_on);
 
 }  // namespace tidemark::plan

@@ -2,6 +2,8 @@
 #include "tidemark/plan/smallest.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/cpu_clock.h"
@@ -44,12 +46,12 @@ class Down {
         bound_(bound),
         peak_(most) {}
 
-  void from(const std::vector<TaskId>& order, const Limit& limit) {
+  void from(const std::vector<TaskId>& order, const std::function<bool()>& go_on) {
     take(order);
     Bytes low = bound_ - 1, high = peak_;
-    while (high - low > std::max<Bytes>(1, high / 250) && !limit.time_is_up()) {
+    while (high - low > std::max<Bytes>(1, high / 250) && go_on()) {
       const Bytes budget = low + (high - low) / 2;
-      const std::vector<TaskId> runs = frugal_runs(problem_, order, budget, 4 * order.size() + 1000, limit);
+      const std::vector<TaskId> runs = frugal_runs(problem_, order, budget, 4 * order.size() + 1000, go_on);
       const Bytes before = peak_;
       if (runs.empty() || take(runs) >= before) {
         low = budget;
@@ -81,7 +83,7 @@ class Down {
 }  // namespace
 
 SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
-  const Limit limit(options.time_limit, -1);
+  Limit limit(options.time_limit, -1);
   const bool counted = options.effort >= 0;  // then what is found does not depend on the time
   SmallestPeak result;
   const Values values(problem);
@@ -98,7 +100,8 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
   result.budget = result.plan.peak;
   // The least time for the bytes is not asked for: the first plan that fits will do.
   step.progress = [&](const Progress& now) {
-    return now.best_seconds > 1e300 && (!options.progress || options.progress(now));
+    if (options.progress && !options.progress(now)) limit.stop();
+    return now.best_seconds > 1e300 && !limit.time_is_up();
   };
   const auto attempt = [&](Bytes budget) {
     step.budget = budget;
@@ -121,11 +124,16 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
       if (!problem.tasks[t].optional) listed.push_back(static_cast<TaskId>(t));
     }
     const Limit share(counted ? options.time_limit : 0.6 * options.time_limit, -1);
-    down.from(listed, share);
-    if (options.reorder) {
+    const auto go_on = [&] {
+      const Progress now{share.elapsed(), std::numeric_limits<double>::infinity(), 0, "few bytes"};
+      if (options.progress && !options.progress(now)) limit.stop();
+      return !share.time_is_up() && !limit.time_is_up();
+    };
+    down.from(listed, go_on);
+    if (options.reorder && go_on()) {
       OrderOptions by{.in_place = options.in_place, .time_limit = 0.1 * options.time_limit};
       if (counted) by = {.in_place = options.in_place, .time_limit = 1e9, .effort = 20'000};
-      down.from(order(problem, by), share);
+      down.from(order(problem, by), go_on);
     }
     if (!down.steps().empty()) {
       Plan plan = plan_of(problem, down.steps());
