@@ -2,6 +2,7 @@
 #include "tidemark/ops/gather.h"
 
 #include "tidemark/kernels/cpu/gather.h"
+#include "tidemark/kernels/ref/gather.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/table.h"
@@ -43,7 +44,8 @@ const Op embedding_op{
     .infer = take_infer,
     .vjp = take_vjp,
     .jvp = [](const Rule& r) { return Tensors{embedding(r.dx(0), r.x(1))}; },
-    .reference = [](const KernelSpec& s) { return kernels::take_rows(s, "embedding", 0); },
+    .kernel = [](const KernelSpec& s) { return kernels::take_rows(s, "embedding", 0); },
+    .reference = [](const KernelSpec& s) { return kernels::take_rows_reference(s, "embedding", 0); },
     .samples = take_samples,
 };
 const Op index_select_op{
@@ -52,7 +54,9 @@ const Op index_select_op{
     .infer = take_infer,
     .vjp = take_vjp,
     .jvp = [](const Rule& r) { return Tensors{index_select(r.dx(0), r.x(1), axis_of(r.attrs()))}; },
-    .reference = [](const KernelSpec& s) { return kernels::take_rows(s, "index_select", axis_of(s.attrs)); },
+    .kernel = [](const KernelSpec& s) { return kernels::take_rows(s, "index_select", axis_of(s.attrs)); },
+    .reference =
+        [](const KernelSpec& s) { return kernels::take_rows_reference(s, "index_select", axis_of(s.attrs)); },
     .samples =
         [] {
           std::vector<Sample> samples = take_samples();
@@ -80,7 +84,9 @@ const Op index_add_op{
         },
     .jvp =
         [](const Rule& r) { return Tensors{add_rows(r.x(0), r.dx(1), r.y().shape(), axis_of(r.attrs()))}; },
-    .reference = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add", axis_of(s.attrs)); },
+    .kernel = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add", axis_of(s.attrs)); },
+    .reference =
+        [](const KernelSpec& s) { return kernels::add_rows_reference(s, "index_add", axis_of(s.attrs)); },
     .samples =
         [] {
           const auto sample = [](Shape shape, Shape indices, Shape updates, std::int64_t axis) {
@@ -119,7 +125,9 @@ const Op index_add_to_op{
           return Tensors{r.dx(0) + add_rows(r.x(1), r.dx(2), r.y().shape(), axis_of(r.attrs()))};
         },
     .facts = {.in_place = {{0, 0}}},
-    .reference = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add_to", axis_of(s.attrs)); },
+    .kernel = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add_to", axis_of(s.attrs)); },
+    .reference =
+        [](const KernelSpec& s) { return kernels::add_rows_reference(s, "index_add_to", axis_of(s.attrs)); },
     .samples =
         [] {
           const auto sample = [](Shape shape, Shape indices, Shape updates, std::int64_t axis) {
@@ -174,7 +182,8 @@ const Op gather_op{
           return Tensors{scatter_add(zeros_like(r.x(0)), r.x(1), r.ct(), axis_of(r.attrs())), Tensor{}};
         },
     .jvp = [](const Rule& r) { return Tensors{gather(r.dx(0), r.x(1), axis_of(r.attrs()))}; },
-    .reference = [](const KernelSpec& s) { return kernels::gather(s, axis_of(s.attrs)); },
+    .kernel = [](const KernelSpec& s) { return kernels::gather(s, axis_of(s.attrs)); },
+    .reference = [](const KernelSpec& s) { return kernels::gather_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(false); },
 };
 const Op scatter_add_op{
@@ -194,7 +203,8 @@ const Op scatter_add_op{
         },
     .jvp = [](const Rule& r) { return Tensors{scatter_add(r.dx(0), r.x(1), r.dx(2), axis_of(r.attrs()))}; },
     .facts = {.in_place = {{0, 0}}},
-    .reference = [](const KernelSpec& s) { return kernels::scatter_add(s, axis_of(s.attrs)); },
+    .kernel = [](const KernelSpec& s) { return kernels::scatter_add(s, axis_of(s.attrs)); },
+    .reference = [](const KernelSpec& s) { return kernels::scatter_add_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(true); },
 };
 const Op one_hot_op{
@@ -207,7 +217,8 @@ const Op one_hot_op{
       return {{Shape(std::move(sizes)), a.attrs.dtype()}};
     },
     .facts = {.zero_derivative = true},
-    .reference = kernels::one_hot,
+    .kernel = kernels::one_hot,
+    .reference = kernels::one_hot_reference,
     .samples =
         [] {
           return std::vector<Sample>{

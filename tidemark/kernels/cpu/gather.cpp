@@ -23,12 +23,6 @@ Extents extents_of(const Shape& s, int axis) {
   return e;
 }
 
-[[noreturn]] void bad_index(const char* op, std::int64_t index, std::int64_t rows) {
-  if (std::strcmp(op, "embedding") == 0)
-    fail(Error::Kind::data, "[embedding] index {} vs table of {} rows", index, rows);
-  fail(Error::Kind::data, "[{}] index {} vs an axis of {}", op, index, rows);
-}
-
 void check(const char* op, const BadIndex& bad, const Indices& indices, const void* data, std::int64_t rows) {
   if (bad.found()) bad_index(op, indices.at(data, bad.position()), rows);
 }
