@@ -27,22 +27,21 @@ struct Case {
   ModelOptions options;
 };
 const Case kCases[] = {
-    {"mlp", {.batch = 128}},
-    {"vgg16", {.batch = 2, .size = 32}},
-    {"resnet18", {.batch = 4, .size = 64}},
-    {"resnet50", {.batch = 2, .size = 64}},
-    {"mobilenet-v2", {.batch = 4, .size = 64}},
-    {"densenet121", {.batch = 2, .size = 64}},
-    {"unet", {.batch = 1, .size = 64}},
-    {"vit-b-16", {.batch = 1, .size = 64, .sizes = {{"layers", 4}}}},
-    {"gpt2-124m", {.batch = 1, .seq = 64, .sizes = {{"layers", 4}}}},
-    {"lstm", {.batch = 4, .seq = 8}},
+    {"mlp", {.batch = 2048}},
+    {"vgg16", {.batch = 8, .size = 32}},
+    {"resnet18", {.batch = 8, .size = 64}},
+    {"resnet50", {.batch = 4, .size = 64}},
+    {"mobilenet-v2", {.batch = 8, .size = 64}},
+    {"densenet121", {.batch = 4, .size = 64}},
+    {"unet", {.batch = 1, .size = 64, .sizes = {{"width", 16}}}},
+    {"segnet", {.batch = 1, .size = 64}},
+    {"lstm", {.batch = 16, .seq = 16}},
 };
 
 void run(const Case& c) {
   const Model model = make_model(c.name, c.options);
   const TrainOptions training;
-  for (const double fraction : {1.0, 0.7, 0.5}) {
+  for (const double fraction : {1.0, 0.85, 0.7}) {
     Init init({.seed = 1});
     TrainState state = make_train_state(model, training.optimizer, init);
     const Tensors batch = synthetic_batch(model, init);

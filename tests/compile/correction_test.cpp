@@ -64,6 +64,16 @@ TEST(Correction, WhatIsOffIsTimedTaskByTaskAndPlannedAgain) {
   EXPECT_EQ(c.measured(), 0) << "the new plan has not run yet";
 }
 
+TEST(Correction, TimeThatOtherProgramsTookIsNotATasks) {
+  Timeline t;
+  t.work = true;
+  t.work_begin_ns = 50;
+  t.entries = {{.begin_ns = 0, .end_ns = 9000, .task = 0, .work_ns = 1050}, {.begin_ns = 9000, .end_ns = 9500, .task = 1, .work_ns = 2050}};
+  const std::vector<double> seconds = seconds_of_tasks({&t, 1}, 2);
+  EXPECT_DOUBLE_EQ(seconds[0], 1000e-9) << "it had a core for so long only";
+  EXPECT_DOUBLE_EQ(seconds[1], 500e-9) << "two threads worked at once";
+}
+
 TEST(Correction, AReplanThatFailsLeavesThePlanAndEndsAfterAFew) {
   int asked = 0;
   Correction c(1, [&](std::vector<double>, const std::function<bool()>&) -> Correction::Replanned {

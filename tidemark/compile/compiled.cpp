@@ -110,7 +110,7 @@ void Compiled::start_correction() {
     options.time_limit *= device_->threads() + 1;
     next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
     return next;
-  });
+  }, Correction::Options{.cores_only = tiers_.empty()});
 }
 
 // Planning allocates nothing: the arena comes with the first run. A device that refuses it gets the next smaller plan.

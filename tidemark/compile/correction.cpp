@@ -34,6 +34,7 @@ Timeline* Correction::record(std::size_t instrs) {
   timelines_.resize(kRuns);
   Timeline& t = timelines_[recorded_];
   t.entries.assign(instrs, {});
+  t.work = options_.cores_only;
   return &t;
 }
 
@@ -88,11 +89,13 @@ std::optional<Correction::Replanned> Correction::take() {
 std::vector<double> seconds_of_tasks(std::span<const Timeline> timelines, std::size_t tasks) {
   std::vector<std::vector<double>> all(tasks);
   for (const Timeline& t : timelines) {
-    std::int64_t before = t.entries.empty() ? 0 : t.entries[0].begin_ns;
+    std::int64_t before = t.entries.empty() ? 0 : t.entries[0].begin_ns, worked = t.work_begin_ns;
     for (const Timeline::Entry& e : t.entries) {
-      if (e.task >= 0 && static_cast<std::size_t>(e.task) < tasks)
-        all[static_cast<std::size_t>(e.task)].push_back(static_cast<double>(e.end_ns - before) * 1e-9);
+      std::int64_t spent = e.end_ns - before;
+      if (t.work) spent = std::min(spent, e.work_ns - worked);
+      if (e.task >= 0 && static_cast<std::size_t>(e.task) < tasks) all[static_cast<std::size_t>(e.task)].push_back(static_cast<double>(spent) * 1e-9);
       before = std::max(before, e.end_ns);
+      worked = e.work_ns;
     }
   }
   std::vector<double> seconds(tasks, 0);

@@ -18,6 +18,7 @@ class TIDEMARK_API Correction {
   struct Options {
     double tolerance = 0.10;  // of the total, either way
     int most = 3;             // corrections; a machine that is busy with other work is never predicted well
+    bool cores_only = false;  // a task takes the lesser of wall and CPU time: nothing waits, so the rest is other programs'
   };
   struct Replanned {
     Posed posed;
@@ -63,8 +64,8 @@ class TIDEMARK_API Correction {
   std::optional<Replanned> result_;
 };
 
-// Seconds of each task from recorded runs: the median over all its runs, the time between two tasks counted to the second. 0: did
-// not run.
+// Seconds of each task from recorded runs: the median over all its runs, the time between two tasks counted to the second, by CPU
+// time where that was recorded and is less. 0: did not run.
 TIDEMARK_API std::vector<double> seconds_of_tasks(std::span<const Timeline> timelines, std::size_t tasks);
 
 // Puts measured seconds into the problem and, as points, into the profile; tasks that did not run get what the corrected profile
