@@ -148,7 +148,8 @@ class WhatifVerb : public Command {
         ModelSource at = model_;
         at.size = size;
         try {
-          add_solved("length", fmt::format("pictures of {0} x {0}", size), at.posed().posed.problem, solve_.budget);
+          add_solved("length", fmt::format("pictures of {0} x {0}", size), at.posed().posed.problem,
+                     solve_.budget);
         } catch (const Error& e) {
           if (e.kind() != Error::Kind::usage) throw;
           continue;

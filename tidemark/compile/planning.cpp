@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-// `problem`: the posed one, or with less room in its tiers.
+// `problem`: the posed one, or with less room in its tiers. `fallback`: a plan beside it, where it runs a codec that can overflow.
 plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options, const Replanning& how,
                      std::optional<plan::Plan>& fallback) {
   plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
@@ -66,8 +66,7 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
     throw Error(Error::Kind::infeasible, refusal(posed, plan, options));
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
-  // One that may need its fallback is planned with it.
-  if (!fallback) cache.store(key, problem, plan);
+  if (!fallback) cache.store(key, problem, plan);  // a plan that needs another beside it is made anew
   return plan;
 }
 
@@ -129,8 +128,7 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
   apply_pins(posed, options.pins);
   // Without a budget nothing needs another way.
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
-    add_makers(posed,
-               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+    add_makers(posed, {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
   return plan_again(posed, options, tiers, {});
 }
 
