@@ -21,8 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 
 const Model& model() {
-  static const Model m =
-      make_model("mlp", {.batch = 256, .sizes = {{"inputs", 7}, {"hidden", 12}, {"classes", 5}}});
+  static const Model m = make_model(
+      "resnet18",
+      {.batch = 4,
+       .size = 32,
+       .sizes = {
+           {"width", 8}, {"classes", 5}, {"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}, {"blocks4", 1}}});
   return m;
 }
 TrainState start() {
@@ -69,8 +73,13 @@ TEST(DISABLED_Killed, Child) {
     if (step == 3 && ++copies == 2) kill(getpid(), SIGKILL);
     return 0;
   };
-  auto f = compile(train_step(model()),
-                   {.memory = 0.8, .state = 1, .time_limit = 0.3, .tiers = {tier}, .correct = false});
+  auto f = compile(train_step(model()), {.memory = 0.7,
+                                         .state = 1,
+                                         .time_limit = 0.3,
+                                         .tiers = {tier},
+                                         .atomic = false,
+                                         .makers = false,
+                                         .correct = false});
   TrainState state = start();
   for (; step < kSteps; ++step) {
     state = f(std::move(state), batch()).next;
