@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <utility>
 
+#include "tidemark/base/parallel.h"
 #include "tidemark/kernels/cpu/gemm.h"
 #include "tidemark/kernels/cpu/matmul.h"
 #include "tidemark/kernels/cpu/onednn.h"
@@ -35,8 +38,8 @@ struct Array {
   }
 };
 
-// Of b, at a time. Wide parts multiply faster, parts of a long k have nothing from being longer.
-constexpr Bytes kMostPacked = Bytes{32} << 20, kDeepPart = Bytes{8} << 20;
+constexpr Bytes kMostPacked = Bytes{32} << 20;  // of b at once, and
+constexpr Bytes kPart = Bytes{8} << 20;         // of each part of a larger one
 
 // Read in place, a wide row-major b costs a page an element of a column, and one whose rows are whole pages apart
 // collides with itself in the caches: from 150 down to 60 GFLOP/s. Packed first it does not; that costs a pass over
@@ -48,26 +51,27 @@ bool pays_to_pack(const Product& p) {
          (p.m >= 512 && size >= 1 << 19);
 }
 
-// Part of a product: columns of c, or an interval of k added to what is there.
+// An interval of k, added to what is there behind the first. oneDNN takes dense rows of a only: those of a part are put
+// together first, where k runs along them.
 struct Part {
   Product product;
-  std::int64_t a = 0, b = 0, c = 0;  // where it begins, in elements
+  std::int64_t a = 0, b = 0;  // where it begins, in elements
+  std::int64_t row = 0;       // between rows of a that are to be put together; 0: as they are
   bool add = false;
 };
 
+// Empty: not to be had.
 std::vector<Part> parts_of(const Product& p) {
   if (!pays_to_pack(p) || p.k * p.n * 4 <= kMostPacked) return {{.product = p}};
+  if (p.k < p.n || (p.a_k != 1 && p.a_m != 1)) return {};
   std::vector<Part> parts;
-  const bool deep = p.k >= p.n;
-  const std::int64_t along = deep ? p.k : p.n, across = deep ? p.n : p.k;
-  const std::int64_t most =
-      std::max<std::int64_t>(64, (deep ? kDeepPart : kMostPacked) / 4 / across / 64 * 64);
-  const std::int64_t count = (along + most - 1) / most;
-  const std::int64_t step = round_up((along + count - 1) / count, 64);
-  for (std::int64_t at = 0; at < along; at += step) {
-    Part part{.product = p, .b = at * (deep ? p.b_k : p.b_n), .add = deep && at > 0};
-    (deep ? part.product.k : part.product.n) = std::min(step, along - at);
-    (deep ? part.a : part.c) = at * (deep ? p.a_k : p.c_n);
+  const std::int64_t most = std::max<std::int64_t>(64, kPart / 4 / p.n / 64 * 64);
+  const std::int64_t count = (p.k + most - 1) / most;
+  const std::int64_t step = round_up((p.k + count - 1) / count, 64);
+  for (std::int64_t at = 0; at < p.k; at += step) {
+    Part part{.product = p, .a = at * p.a_k, .b = at * p.b_k, .add = at > 0};
+    part.product.k = std::min(step, p.k - at);
+    if (p.a_k == 1) part.row = std::exchange(part.product.a_m, part.product.k);
     parts.push_back(part);
   }
   return parts;
@@ -124,27 +128,43 @@ std::optional<Call> make_call(const Product& p, bool add) {
   return call;
 }
 
+// Workspace: [rows of a put together | that of the call].
 class OnednnMatmul final : public Kernel {
  public:
   OnednnMatmul(std::vector<Part> parts, std::vector<Call> calls, std::vector<std::size_t> call_of,
                int threads)
       : parts_(std::move(parts)), calls_(std::move(calls)), call_of_(std::move(call_of)), threads_(threads) {
-    for (const Call& call : calls_) workspace_ = std::max(workspace_, call.workspace());
+    for (const Part& part : parts_) {
+      if (part.row > 0) rows_ = std::max(rows_, round_up(part.product.m * part.product.k * 4, 64));
+    }
+    for (const Call& call : calls_) workspace_ = std::max(workspace_, rows_ + call.workspace());
   }
   void run(const Operands& o) const override {
     const onednn::Threads scope(threads_);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Part& part = parts_[i];
-      calls_[call_of_[i]].run(o.input<float>(0) + part.a, o.input<float>(1) + part.b,
-                              o.output<float>(0) + part.c, o.workspace);
+      const float* a = o.input<float>(0) + part.a;
+      if (part.row > 0) a = together(part, a, static_cast<float*>(o.workspace));
+      calls_[call_of_[i]].run(a, o.input<float>(1) + part.b, o.out[0],
+                              static_cast<std::byte*>(o.workspace) + rows_);
     }
   }
 
  private:
+  const float* together(const Part& part, const float* a, float* to) const {
+    const std::int64_t k = part.product.k;
+    parallel_for(threads_, part.product.m, 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        std::memcpy(to + i * k, a + i * part.row, static_cast<std::size_t>(k) * sizeof(float));
+    });
+    return to;
+  }
+
   std::vector<Part> parts_;
   std::vector<Call> calls_;  // one for all parts of one size
   std::vector<std::size_t> call_of_;
   int threads_;
+  Bytes rows_ = 0;
 };
 
 }  // namespace
@@ -153,12 +173,12 @@ std::unique_ptr<Kernel> onednn_matmul(const Product& p, int threads) {
   if (p.empty() || p.k == 0 || p.batch.size() > 3) return nullptr;
   const onednn::Threads scope(threads);
   std::vector<Part> parts = parts_of(p);
+  if (parts.empty()) return nullptr;
   std::vector<Call> calls;
   std::vector<std::size_t> call_of, first;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto alike = [&](std::size_t j) {
-      return parts[j].product.k == parts[i].product.k && parts[j].product.n == parts[i].product.n &&
-             parts[j].add == parts[i].add;
+      return parts[j].product.k == parts[i].product.k && parts[j].add == parts[i].add;
     };
     std::size_t c = 0;
     while (c < calls.size() && !alike(first[c])) ++c;
