@@ -13,6 +13,7 @@ constexpr Verb kVerbs[] = {
     {"verify", "Train inside a budget and with everything kept: the same bits?", verify_verb},
     {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
     {"pose", "Write the training step of a model as a problem file", pose_verb},
+    {"emit", "Write the planned training step of a model as one C++ file", emit_verb},
     {"profile", "Time the ops of models on this device and write the profile that plans are made with", profile_verb},
     {"smallest", "Find the smallest budget that can be planned, and what bounds it", smallest_verb},
     {"bound", "Prove what no plan for a budget can beat", bound_verb},

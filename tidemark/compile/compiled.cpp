@@ -37,7 +37,7 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
   plan_ = make_plan(posed_.problem, options);
   program_ = std::make_shared<const Program>(lower(posed_.problem, plan_, posed_.binding));
   if (options.native) {
-    const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options.native_cache});
+    const auto kernel = load_native(emit_program(posed_.binding, *program_, pose_options_, true), program_->arena_bytes, {.cache = options.native_cache});
     program_ = std::make_shared<const Program>(native_program(*program_, kernel));
   }
   residents_.resize(program_->residents.size());
@@ -47,7 +47,7 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
 }
 
 std::string Compiled::emitted() const {
-  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_, false);
 }
 
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {
