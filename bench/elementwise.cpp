@@ -77,10 +77,10 @@ double rate(const Case& c, int threads) {
 Graph adamw(const Type& type) {
   const auto b = Builder::make();
   const Tensor p = b->input(type), g = b->input(type), m = b->input(type), v = b->input(type);
-  const Tensor rate = b->input({{}, DType::f32}), c1 = b->input({{}, DType::f32}),
-               c2 = b->input({{}, DType::f32});
-  const Tensor m2 = 0.9 * m + 0.1 * g, v2 = 0.999 * v + 0.001 * square(g);
-  const Tensor p2 = p - rate * (m2 * c1 / (sqrt(v2 * c2) + 1e-8) + 0.01 * p);
+  const Tensor keep = b->input({{}, DType::f32}), first = b->input({{}, DType::f32}),
+               second = b->input({{}, DType::f32});
+  const Tensor m2 = m * 0.9 + g * 0.1, v2 = v * 0.999 + square(g) * 0.001;
+  const Tensor p2 = p * keep - first * m2 / (sqrt(v2) * second + 1e-8);
   const Tensor outs[] = {p2, m2, v2};
   return b->finish(outs);
 }

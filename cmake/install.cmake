@@ -7,6 +7,11 @@ install(DIRECTORY tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHIN
 install(DIRECTORY profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark FILES_MATCHING PATTERN "*.json")
 if(TARGET tidemark_program)
   install(TARGETS tidemark_program DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # Made when the program is built; a build of the library alone has none.
+  install(FILES ${CMAKE_BINARY_DIR}/share/tidemark.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES ${CMAKE_BINARY_DIR}/share/tidemark.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tidemark OPTIONAL)
+  install(FILES ${CMAKE_BINARY_DIR}/share/_tidemark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions OPTIONAL)
+  install(FILES ${CMAKE_BINARY_DIR}/share/tidemark.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 endif()
 install(EXPORT tidemark-targets NAMESPACE tidemark:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
 configure_package_config_file(cmake/tidemark-config.cmake.in ${CMAKE_BINARY_DIR}/tidemark-config.cmake

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     const ImageBatch b = shape_images(count, kSize, seed, static_cast<std::uint64_t>(step));
     return Tensors{tensor(b.images, {count, 3, kSize, kSize}), tensor(b.labels, {count})};
   };
-  auto train = compile(train_step(resnet, options), {.memory = 0.6, .state = 1, .name = "resnet"});
+  auto train = compile(train_step(resnet, options), {.memory = 0.7, .state = 1, .name = "resnet"});
   std::printf("%ld parameters, %ld kinds of shapes\n", static_cast<long>(resnet.parameter_count()),
               static_cast<long>(kShapeClasses));
 

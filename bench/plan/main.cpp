@@ -9,6 +9,7 @@
 #include <map>
 
 #include "bench/plan/references.h"
+#include "bench/plan/zoo.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/plan/budget.h"
@@ -23,12 +24,15 @@ struct Settings {
   int repeat = 5;
   double time = -1;  // instead of each row's own
   bool offsets = false;
+  bool zoo = false, against = true;
 };
 
 int usage() {
   fmt::print(
       "bench_plan [--rows GLOB] [--repeat N] [--time SECONDS] [--planner NAME] [--offsets]\n"
-      "  GLOB is matched against folder/problem@percent, e.g. 'h200/*@60' or '*fcn8*'\n");
+      "bench_plan --zoo [--alone] [--rows GLOB] [--time SECONDS]\n"
+      "  GLOB is matched against folder/problem@percent, e.g. 'h200/*@60' or '*fcn8*', 'zoo/unet@*'\n"
+      "  --zoo: models that come with Tidemark, beside the best of all named planners unless --alone\n");
   return 1;
 }
 
@@ -140,6 +144,10 @@ int main(int argc, char** argv) {
       settings.offsets = true;
       continue;
     }
+    if (name == "--zoo" || name == "--alone") {
+      (name == "--zoo" ? settings.zoo : settings.against) = name == "--zoo";
+      continue;
+    }
     if (i + 1 >= argc) return bench::usage();
     const char* value = argv[++i];
     if (name == "--rows") {
@@ -156,6 +164,8 @@ int main(int argc, char** argv) {
   }
   if (plan::find_planner(settings.planner) == nullptr) return bench::usage();
   try {
+    if (settings.zoo)
+      return bench::run_zoo({settings.rows, settings.time > 0 ? settings.time : 1, settings.against}) == 0 ? 0 : 1;
     return bench::run(settings);
   } catch (const Error& e) {
     fmt::print(stderr, "{}\n", e.what());

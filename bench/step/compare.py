@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-# Runs bench_step and torch_step.py side by side, one step each in turn, and prints the table of docs/performance.md.
+# Runs bench_step and torch_step.py side by side, one step each in turn, and prints the table of docs/performance.md:
+# medians of wall clock and, in brackets, of processor time, which tells more where other jobs run beside.
 #   compare.py BENCH_STEP [--threads N] [--rounds N] [models…]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import os
 import pathlib
 import statistics
 import subprocess
 import sys
-import time
 
 MODELS = {  # name: (batch, size or sequence, memory format of PyTorch's convolutions)
     "resnet50": (8, 128, "channels_last"),
@@ -21,8 +22,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 class Side:
     def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE)
-        self.times = []
+        # Idle threads sleep on every side: spinning ones would be in the way of the others and in the processor time.
+        env = {"OMP_WAIT_POLICY": "passive", **os.environ}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE, env=env)
+        self.times, self.cpu = [], []
 
     def ready(self):
         word, count, *_ = self.process.stdout.readline().split()
@@ -32,7 +35,9 @@ class Side:
     def step(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self.times.append(float(self.process.stdout.readline()))
+        wall, cpu = map(float, self.process.stdout.readline().split())
+        self.times.append(wall)
+        self.cpu.append(cpu)
 
     def finish(self):
         self.process.stdin.close()
@@ -63,12 +68,11 @@ def main():
         assert max(counts) - min(counts) < 0.001 * max(counts), f"{name}: parameters differ: {counts}"
         for _ in range(args.rounds):
             for side in sides:
-                time.sleep(0.3)  # idle threads of the others stop spinning
                 side.step()
-        ms = [statistics.median(side.times) for side in sides]
+        ms, cpu = ([statistics.median(of) for of in lists] for lists in ([s.times for s in sides], [s.cpu for s in sides]))
         peaks = [side.finish() / 2**20 for side in sides]
-        faster = min(ms[1:]) / ms[0]
-        print(f"| {name} | {batch} x {size} | " + " | ".join(f"{t:.1f}" for t in ms) + f" | {faster:.2f} x | "
+        faster = f"{min(ms[1:]) / ms[0]:.2f} ({min(cpu[1:]) / cpu[0]:.2f}) x"
+        print(f"| {name} | {batch} x {size} | " + " | ".join(f"{t:.0f} ({c:.0f})" for t, c in zip(ms, cpu)) + f" | {faster} | "
               + " | ".join(f"{p:.0f} MiB" for p in peaks) + " |", flush=True)
 
 

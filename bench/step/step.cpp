@@ -1,5 +1,5 @@
 // Our side of bench/step, in the protocol of torch_step.py: prints `ready <parameters>`; then for every line read runs a
-// compiled training step and prints its milliseconds; at the end of input prints `peak <bytes>`: the most resident memory
+// compiled training step and prints its milliseconds, by the clock and of the processors; at the end of input prints `peak <bytes>`: the most resident memory
 // of the steps, above what the process had before the model was made. `--timeline` prints where a step's time goes.
 //   bench_step MODEL BATCH SIZE THREADS [BUDGET] [--timeline]
 // SPDX-License-Identifier: Apache-2.0
@@ -7,11 +7,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
 
+#include "tidemark/ir/op.h"
 #include "tidemark/nn/train.h"
 #include "tidemark/nn/zoo.h"
 #include "tidemark/tidemark.h"
@@ -29,21 +31,53 @@ Bytes status(const std::string& field) {
   return 0;
 }
 
-// Milliseconds by op, dearest first.
+double cpu_milliseconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+}
+
+// Milliseconds, GFLOP/s and GB/s by op and shapes, dearest first.
 void print_timeline(const Compiled& compiled, const Timeline& timeline) {
-  std::map<std::string, std::pair<double, int>> by_op;
-  for (std::size_t i = 0; i < timeline.entries.size(); ++i) {
-    const Node& node = compiled.graph().nodes[static_cast<std::size_t>(
-        compiled.binding().node_of_task[static_cast<std::size_t>(timeline.entries[i].task)])];
-    auto& [seconds, count] = by_op[node.op->name];
-    seconds += static_cast<double>(timeline.entries[i].end_ns - timeline.entries[i].begin_ns) * 1e-9;
-    ++count;
+  struct Row {
+    double seconds = 0;
+    Cost cost;
+    int count = 0;
+  };
+  std::map<std::string, Row> by_kind;
+  const Graph& g = compiled.graph();
+  for (const Timeline::Entry& entry : timeline.entries) {
+    const auto n = compiled.binding().node_of_task[static_cast<std::size_t>(entry.task)];
+    const Node& node = g.nodes[static_cast<std::size_t>(n)];
+    KernelSpec spec{.attrs = node.attrs, .regions = node.regions};
+    std::string kind = node.op->name;
+    for (const ValueId v : node.in) {
+      spec.in.push_back(g.value(v));
+      kind += ' ' + to_string(g.type(v).shape) + to_string(g.value(v).layout);
+    }
+    for (const ValueId v : node.out) {
+      spec.out.push_back(g.value(v));
+      kind += (v == node.out[0] ? " -> " : " ") + to_string(g.type(v).shape);
+    }
+    for (const Graph& region : node.regions) {
+      kind += " [";
+      for (const Node& inner : region.nodes) kind += std::string(inner.op->name) + (&inner == &region.nodes.back() ? "]" : " ");
+    }
+    const Cost cost = cost_of(*node.op, spec);
+    Row& row = by_kind[kind];
+    row.seconds += static_cast<double>(entry.end_ns - entry.begin_ns) * 1e-9;
+    row.cost.flops += cost.flops;
+    row.cost.bytes += cost.bytes;
+    ++row.count;
   }
-  std::vector<std::pair<std::string, std::pair<double, int>>> rows(by_op.begin(), by_op.end());
+  std::vector<std::pair<std::string, Row>> rows(by_kind.begin(), by_kind.end());
   std::sort(rows.begin(), rows.end(),
-            [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  for (const auto& [op, cost] : rows)
-    std::fprintf(stderr, "%10.2f ms %6d  %s\n", cost.first * 1e3, cost.second, op.c_str());
+            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  std::fprintf(stderr, "        ms  count  GFLOP/s   GB/s  op\n");
+  for (const auto& [kind, row] : rows) {
+    std::fprintf(stderr, "%10.2f %6d %8.1f %6.1f  %.240s\n", row.seconds * 1e3, row.count,
+                 row.cost.flops / row.seconds * 1e-9, row.cost.bytes / row.seconds * 1e-9, kind.c_str());
+  }
 }
 
 }  // namespace
@@ -79,9 +113,11 @@ int main(int argc, char** argv) {
   std::string line;
   while (std::getline(std::cin, line)) {
     const auto begin = std::chrono::steady_clock::now();
+    const double cpu = cpu_milliseconds();
     step();
-    std::printf("%.3f\n",
-                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    std::printf("%.3f %.3f\n",
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(),
+                cpu_milliseconds() - cpu);
     std::fflush(stdout);
   }
   std::printf("peak %ld\n", static_cast<long>(status("VmHWM") - before));

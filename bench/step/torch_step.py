@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # PyTorch's side of bench/step: one process for one model and mode. Prints `ready <parameters>`; then for every line read
-# runs a training step and prints its milliseconds; at the end of input prints `peak <bytes>`: the most resident memory
+# runs a training step and prints its milliseconds, by the clock and of the processors; at the end of input prints `peak <bytes>`: the most resident memory
 # of the steps, above what the process had before the model was made.
 #   torch_step.py MODEL BATCH SIZE THREADS eager|compile [channels_last]
 # SPDX-License-Identifier: Apache-2.0
@@ -46,9 +46,9 @@ def main():
         f.write("5")
     print("ready", sum(p.numel() for p in model.parameters()), first, flush=True)
     for _ in sys.stdin:
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.process_time()
         step()
-        print((time.perf_counter() - begin) * 1e3, flush=True)
+        print((time.perf_counter() - begin) * 1e3, (time.process_time() - cpu) * 1e3, flush=True)
     print("peak", status("VmHWM") - before, flush=True)
 
 

@@ -4,65 +4,13 @@ import copy
 import glob
 import json
 import os
-import signal
 import subprocess
-import sys
-import tempfile
-import time
-import unittest
 
 import schema
-
-PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
-DONE, WRONG, NO, INTERRUPTED = 0, 1, 2, 130
-
-CHAIN = {
-    "format": "tidemark-problem", "version": 1, "name": "chain",
-    "buffers": [{"name": "x", "bytes": 10, "resident": True}] + [{"name": f"b{i}", "bytes": 100} for i in range(8)],
-    "tasks": [{"name": "f0", "reads": [0], "writes": [1], "seconds": 1},
-              {"name": "f1", "reads": [1], "writes": [2], "seconds": 1},
-              {"name": "f2", "reads": [2], "writes": [3], "seconds": 1},
-              {"name": "f3", "reads": [3], "writes": [4], "seconds": 1},
-              {"name": "g3", "reads": [3, 4], "writes": [5], "seconds": 2},
-              {"name": "g2", "reads": [2, 5], "writes": [6], "seconds": 2},
-              {"name": "g1", "reads": [1, 6], "writes": [7], "seconds": 2},
-              {"name": "g0", "reads": [0, 7], "writes": [8], "seconds": 2}],
-    "outputs": [8]}
+from program import DONE, INTERRUPTED, NO, PROGRAM, SOURCE, WRONG, Cli, main
 
 
-class Cli(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.chain = self.file("chain.json", json.dumps(CHAIN))
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def file(self, name, text):
-        with open(self.path(name), "w") as f:
-            f.write(text)
-        return self.path(name)
-
-    def run_it(self, *args, code=DONE):
-        result = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=120)
-        self.assertEqual(result.returncode, code, (args, result.stdout, result.stderr))
-        self.assertNotIn("\033", result.stdout + result.stderr)
-        if code in (WRONG, NO) and "--json" not in args:
-            self.assertNotEqual(result.stderr, "", args)
-        return result
-
-    def says(self, code, words, *args):
-        result = self.run_it(*args, code=code)
-        self.assertIn(words, result.stdout + result.stderr)
-        return result
-
-    def json_of(self, name, *args, code=DONE):
-        value = json.loads(self.run_it(*args, "--json", code=code).stdout)
-        with open(os.path.join(SOURCE, "docs", "schemas", name + ".json")) as f:
-            self.assertEqual(schema.errors(value, json.load(f)), [])
-        return value
-
+class Planning(Cli):
     def test_help_has_examples(self):
         top = self.run_it("--help").stdout
         verbs = [line.split()[0] for line in top.split("Subcommands:")[1].splitlines() if line.startswith("  ")]
@@ -268,14 +216,6 @@ class Cli(unittest.TestCase):
         self.run_it("schedule", "revolve", "--steps", "10", "--slots", "0", code=WRONG)
         self.says(WRONG, "revolve", "schedule", "revolver", "--steps", "10")
 
-    def interrupt(self, *args):
-        process = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.kill)
-        time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        return process.returncode, out, err
-
     def test_interrupt_keeps_the_best_plan(self):
         # A ladder on which the bound is not met at once, so that the search is still running.
         n = 60
@@ -292,5 +232,6 @@ class Cli(unittest.TestCase):
         self.run_it("check", path, plan)
 
 
+
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    main()

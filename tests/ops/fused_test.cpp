@@ -4,6 +4,7 @@
 
 #include "tests/ops/run_node.h"
 #include "tidemark/ir/builder.h"
+#include "tidemark/kernels/cpu/known_chain.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/fused.h"
 #include "tidemark/ops/reduce.h"
@@ -83,6 +84,41 @@ TEST_P(FusedChains, EndingInReductionsEqualTheirPartsBitwise) {
 INSTANTIATE_TEST_SUITE_P(DTypes, FusedChains,
                          ::testing::Values(DType::f64, DType::f32, DType::bf16, DType::f16),
                          [](const auto& info) { return std::string(name_of(info.param)); });
+
+// What nn/optimizer.cpp writes, with decay and without.
+Graph adam_update(const Type& type, bool decays) {
+  const auto b = Builder::make();
+  const Type number{{}, type.dtype};
+  const Tensor p = b->input(type), g = b->input(type), m = b->input(type), v = b->input(type);
+  const Tensor first = b->input(number), second = b->input(number);
+  const Tensor m1 = m * 0.9 + g * 0.1, v1 = v * 0.999 + square(g) * 0.001;
+  const Tensor kept = decays ? p * 0.99 : p;
+  const Tensor outs[] = {m1, v1, kept - first * m1 / (sqrt(v1) * second + 1e-8)};
+  return b->finish(outs);
+}
+
+TEST(Fused, TheOptimizersUpdateIsOneLoopWithTheBitsOfItsParts) {
+  for (const bool decays : {false, true}) {
+    for (const Shape& shape : {Shape{1}, Shape{37}, Shape{3, 1025}, Shape{70001}, Shape{0, 4}}) {
+      const Type type{shape, DType::f32}, number{{}, DType::f32};
+      const Graph g = adam_update(type, decays);
+      const std::vector<Array> in{Array::random(type, 1),       Array::random(type, 2),         Array::random(type, 3),
+                                  Array::random(type, 4, 0, 1), Array::random(number, 5, 0, 1), Array::random(number, 6, 1, 2)};
+      expect_same_bits(g, in);
+      KernelSpec spec{.regions = {g}};
+      for (const Array& a : in) spec.in.push_back(a.value);
+      for (int o = 0; o < 3; ++o) spec.out.push_back(Value{.type = type});
+      EXPECT_NE(kernels::known_chain(spec), nullptr);
+      spec.out[1].layout.strides.assign(shape.sizes().size(), 1);
+      EXPECT_EQ(kernels::known_chain(spec), nullptr) << "strided";
+    }
+  }
+  const Type wide{{5}, DType::f64};
+  EXPECT_EQ(kernels::known_chain({.in = std::vector<Value>(6, Value{.type = wide}),
+                                  .out = std::vector<Value>(3, Value{.type = wide}),
+                                  .regions = {adam_update(wide, true)}}),
+            nullptr);
+}
 
 TEST(Fused, MayOverwriteAnyOfItsInputs) {
   const auto b = Builder::make();

@@ -119,6 +119,110 @@ TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   EXPECT_GT(t.tight, 20);
 }
 
+// Tiny problems with a tier whose link is slow enough to matter.
+Problem tiny_with_tier(std::uint64_t seed) {
+  Rng rng(seed * 91 + 3);
+  const auto flip = [&] { return rng.below(2) != 0; };
+  RandomProblem shape;
+  shape.tasks = static_cast<int>(3 + rng.below(4));
+  shape.residents = static_cast<int>(rng.below(2));
+  shape.mirrored = 0.8;
+  shape.workspace = flip();
+  shape.align = flip();
+  shape.once = flip();
+  shape.versions = flip();
+  shape.makers = flip();
+  shape.lossy = shape.in_place = false;
+  Problem p = random_problem(seed, shape);
+  p.tiers.resize(rng.below(4) == 0 ? p.tiers.size() : 1);
+  for (Tier& t : p.tiers) {
+    t.bytes = 1'000'000;
+    t.read_bytes_per_second = 10 + static_cast<double>(rng.below(100));
+    t.write_bytes_per_second = 10 + static_cast<double>(rng.below(100));
+  }
+  for (Buffer& b : p.buffers) {
+    b.start = std::min(b.start, static_cast<TierId>(p.tiers.size()) - 1);
+    b.end = std::min(b.end, static_cast<TierId>(p.tiers.size()) - 1);
+  }
+  return p;
+}
+
+// There and back again: each backward task reads what its mirror image wrote, and some forward tasks run only once.
+Problem mirrored_with_tier(std::uint64_t seed) {
+  Rng rng(seed * 13 + 7);
+  const int n = rng.below(3) == 0 ? 3 : 2;
+  Problem p;
+  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
+  for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({.name = "b", .bytes = 20 + 20 * rng.below(5)});
+  for (int i = 0; i < 2 * n; ++i) {
+    Task t{.name = "t", .reads = {i}, .writes = {i + 1}, .seconds = 0.25 * static_cast<double>(1 + rng.below(8))};
+    if (i >= n) t.reads.push_back(2 * n - i);
+    t.once = i < n && rng.below(2) == 0;
+    p.tasks.push_back(t);
+  }
+  p.outputs = {2 * n};
+  p.tiers.push_back({.name = "host",
+                     .write_bytes_per_second = 4 + static_cast<double>(rng.below(40)),
+                     .read_bytes_per_second = 4 + static_cast<double>(rng.below(40)),
+                     .latency_seconds = 0.125 * static_cast<double>(rng.below(2)),
+                     .bytes = 1'000'000});
+  return p;
+}
+
+void compare_with_tiers(std::uint64_t first, std::uint64_t last, Tally& tally) {
+  for (std::uint64_t seed = first; seed < last; ++seed) {
+    const Problem p = seed % 4 != 0 ? mirrored_with_tier(seed) : tiny_with_tier(seed);
+    if (p.buffers.size() > 9 || p.tasks.size() > 9) continue;
+    ++tally.problems;
+    ASSERT_EQ(verify(p), "") << "seed " << seed;
+    const Bytes all = store_all_live_peak(p), least = peak_bound(Values(p)).bytes;
+    for (const double f : {0.0, 0.25}) {
+      const Bytes budget = least + static_cast<Bytes>(f * static_cast<double>(all - least));
+      const Exhaustive best = fastest_with_copies(p, budget, 10'000);
+      if (!best.complete) {
+        ++tally.too_large;
+        continue;
+      }
+      const BoundResult r = bound(p, {.budget = budget, .time_limit = 1e9, .effort = 3000});
+      Plan plan;
+      plan.budget = budget;
+      plan.seconds_bound = r.seconds;
+      plan.peak_bound = r.peak.bytes;
+      plan.proof = r.proof;
+      ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << " f " << f << "\n" << r.proof.json;
+      ASSERT_FALSE(r.infeasible && best.seconds) << "seed " << seed << " f " << f;
+      if (!best.seconds) {
+        ++tally.infeasible;
+        continue;
+      }
+      ++tally.planned;
+      ASSERT_LE(r.seconds, *best.seconds + 1e-9 * (1 + *best.seconds))
+          << "seed " << seed << " f " << f << "\n"
+          << write_problem(p) << "\n"
+          << r.proof.json;
+      tally.above_floor += r.seconds > r.floor_seconds + 1e-9 ? 1 : 0;
+    }
+  }
+}
+
+TEST(BoundExhaustive, never_above_the_optimum_with_copies) {
+  Tally t;
+  compare_with_tiers(0, 80, t);
+  std::printf("%d problems: %d planned, %d infeasible, %d bounds above the floor, %d too large\n", t.problems,
+              t.planned, t.infeasible, t.above_floor, t.too_large);
+  EXPECT_GT(t.planned, 50);
+  EXPECT_GT(t.above_floor, 5);
+}
+
+void compare_more_with_tiers(std::uint64_t first, std::uint64_t last) {
+  Tally t;
+  compare_with_tiers(10'000 + first, 10'000 + last, t);
+  EXPECT_GT(t.above_floor, 0);
+}
+
+const bool registered_tiers = register_parts("SlowBoundExhaustive", "NeverAboveTheOptimumWithCopies", 8'000,
+                                             32, compare_more_with_tiers);
+
 void compare_larger(std::uint64_t first, std::uint64_t last) {
   Tally t;
   compare(10'000 + first, 10'000 + last, 9, t);

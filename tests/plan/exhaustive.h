@@ -20,4 +20,7 @@ Exhaustive fastest(const Problem& problem, Bytes budget, std::size_t most_states
 // The least live peak of any plan; none if there were too many states.
 std::optional<Bytes> least_peak(const Problem& problem, std::size_t most_states = 200'000);
 
+// With copies to tiers, of any capacity; nothing in place. `steps` are left out.
+Exhaustive fastest_with_copies(const Problem& problem, Bytes budget, std::size_t most_states);
+
 }  // namespace tidemark::plan

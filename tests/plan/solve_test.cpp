@@ -10,6 +10,7 @@
 #include <queue>
 
 #include "random_problem.h"
+#include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/plan/smallest.h"
 
@@ -197,6 +198,80 @@ TEST(Solve, IsNeverWorseThanItsWarmStart) {
   Options o = rounds(budget, 0);
   o.warm_start = &good;
   EXPECT_LE(solve(p, o).seconds, good.seconds * (1 + 1e-12));
+}
+
+TEST(Solve, RefusesAWarmStartThatIsNoPlan) {
+  const Problem p = random_problem(9, plain(20));
+  Plan wrong = solve(p, rounds(-1, 0));
+  ASSERT_TRUE(has_plan(wrong));
+  const auto expect_refused = [&](const Plan& plan) {
+    Options o = rounds(budget_at(p, 0.9), 0);
+    o.warm_start = &plan;
+    try {
+      solve(p, o);
+      ADD_FAILURE() << "taken";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::usage);
+      EXPECT_NE(std::string(e.what()).find("[solve] the warm start is no plan"), std::string::npos)
+          << e.what();
+    }
+  };
+  Plan strange = wrong;
+  strange.steps.front().id = 1000000;
+  expect_refused(strange);
+  wrong.steps.erase(wrong.steps.begin());  // what the first run makes is read later
+  expect_refused(wrong);
+}
+
+// A warm start may use what the options forbid: it is left aside.
+TEST(Solve, DoesNotTakeFromAWarmStartWhatIsSwitchedOff) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Problem p = random_problem_of_any_kind(seed + 500, 14);
+    const Bytes budget = budget_at(p, 0.8);
+    const Plan with = solve(p, rounds(budget, 20));
+    if (!has_plan(with)) continue;
+    Options o = rounds(store_all_live_peak(p), 5);
+    o.warm_start = &with;
+    o.makers = o.tiers = o.recompute = false;
+    const Plan without = solve(p, o);
+    if (!has_plan(without)) continue;
+    std::vector<char> seen(p.tasks.size(), 0);
+    for (const Step& s : without.steps) {
+      if (s.kind != Step::Kind::run) continue;
+      EXPECT_FALSE(p.tasks[static_cast<std::size_t>(s.id)].optional) << seed;
+      EXPECT_FALSE(seen[static_cast<std::size_t>(s.id)]) << seed;
+      seen[static_cast<std::size_t>(s.id)] = 1;
+    }
+  }
+}
+
+TEST(Solve, ThreadsShareTheRoundsAndGiveTheSameEveryTime) {
+  const Problem p = random_problem(5, plain(60));
+  Options o = rounds(budget_at(p, 0.7), 400);
+  o.threads = 3;
+  const Plan first = solve(p, o), second = solve(p, o);
+  ASSERT_TRUE(has_plan(first));
+  EXPECT_EQ(check(p, first), "");
+  ASSERT_EQ(first.steps.size(), second.steps.size());
+  for (std::size_t i = 0; i < first.steps.size(); ++i) {
+    ASSERT_EQ(first.steps[i].kind, second.steps[i].kind);
+    ASSERT_EQ(first.steps[i].id, second.steps[i].id);
+  }
+  o.threads = 1;
+  o.effort = 0;
+  EXPECT_LE(first.seconds, solve(p, o).seconds);  // no worse than what all threads start from
+}
+
+// Without time nothing was tried, which proves nothing.
+TEST(Solve, OutOfTimeIsNotCalledInfeasible) {
+  const Problem p = random_problem(5, plain(60));
+  Options o = rounds(budget_at(p, 0.3), -1);
+  o.time_limit = 0;
+  o.bounds = false;
+  const Plan plan = solve(p, o);
+  EXPECT_EQ(plan.status, Plan::Status::timed_out);
+  EXPECT_TRUE(plan.steps.empty());
+  EXPECT_FALSE(plan.reason.empty());
 }
 
 TEST(Solve, StopsWhenProgressSaysSo) {

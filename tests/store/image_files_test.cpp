@@ -17,8 +17,9 @@ using testing::HasSubstr;
 class ImageFiles : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("tidemark_images_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ =
+        std::filesystem::temp_directory_path() /
+        ("tidemark_images_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -38,7 +39,8 @@ class ImageFiles : public testing::Test {
   }
   std::string idx(const std::string& pixels) const {
     file("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x02\x03\x01", 10));
-    return file("train-images-idx3-ubyte", std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02", 16) + pixels);
+    return file("train-images-idx3-ubyte",
+                std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02", 16) + pixels);
   }
 
   std::filesystem::path folder_;
@@ -55,11 +57,13 @@ TEST_F(ImageFiles, Idx) {
     EXPECT_EQ(set.pixels[7], 'h');
   }
   EXPECT_THAT(why_not(idx("abcdefg")), HasSubstr("truncated"));
-  EXPECT_THAT(why_not(file("t-images-idx3-ubyte", "hello")), HasSubstr("cannot read"));  // its labels are not there
+  EXPECT_THAT(why_not(file("t-images-idx3-ubyte", "hello")),
+              HasSubstr("t-labels-idx1-ubyte"));  // its labels are not there
 }
 
 TEST_F(ImageFiles, Cifar) {
-  const std::string ten = std::string(1, '\x04') + std::string(3072, 'p'), hundred = std::string("\x01\x63", 2) + std::string(3072, 'q');
+  const std::string ten = std::string(1, '\x04') + std::string(3072, 'p'),
+                    hundred = std::string("\x01\x63", 2) + std::string(3072, 'q');
   const ImageSet set = read_images(file("data_batch_1.bin", ten + ten + ten), 32);
   EXPECT_EQ(set.count, 3);
   EXPECT_EQ(set.classes, 5);
@@ -79,17 +83,17 @@ TEST_F(ImageFiles, FoldersOfPnm) {
   EXPECT_THAT(set.labels, testing::ElementsAre(0, 0, 1));
   EXPECT_EQ(set.pixels[0], 0);
   EXPECT_EQ(set.pixels[1], 255);
-  EXPECT_EQ(set.pixels[12], 255);       // red of b
-  EXPECT_EQ(set.pixels[12 + 8], 0);     // its blue
-  EXPECT_EQ(set.pixels[24], 255);       // 15 of 15
+  EXPECT_EQ(set.pixels[12], 255);    // red of b
+  EXPECT_EQ(set.pixels[12 + 8], 0);  // its blue
+  EXPECT_EQ(set.pixels[24], 255);    // 15 of 15
   file("dogs/d.pgm", "P5 9 9 255\nfew");
   EXPECT_THAT(why_not(folder_.string()), HasSubstr("truncated"));
 }
 
 TEST_F(ImageFiles, WhatIsNoDataIsNamed) {
-  EXPECT_THAT(why_not(folder_.string()), HasSubstr("no folders of .ppm"));
-  file("cats/a.png", "x");
-  EXPECT_THAT(why_not(folder_.string()), HasSubstr("a.png"));
+  EXPECT_THAT(why_not(folder_.string()), HasSubstr("no folders of pictures"));
+  file("cats/a.tiff", "x");
+  EXPECT_THAT(why_not(folder_.string()), HasSubstr("a.tiff"));
   EXPECT_THAT(why_not((folder_ / "missing").string()), HasSubstr("no such file"));
   EXPECT_THAT(why_not(file("words.txt", "x")), HasSubstr("neither"));
 }

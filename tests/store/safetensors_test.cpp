@@ -16,7 +16,8 @@ class Safetensors : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() /
-              ("tidemark_safetensors_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+              ("tidemark_safetensors_" +
+               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -82,12 +83,19 @@ TEST_F(Safetensors, HeadersThatLieAreNamed) {
   using testing::HasSubstr;
   EXPECT_THAT(why_not(with_header("nonsense", 0)), HasSubstr("not a JSON object"));
   EXPECT_THAT(why_not(with_header(R"({"a":1})", 0)), HasSubstr("'a' is not an object"));
-  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 8)), HasSubstr("'a' has 4 bytes"));
-  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4)), HasSubstr("F99"));
-  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4)), HasSubstr("shape"));
-  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6)),
-              HasSubstr("overlap"));
-  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6)), HasSubstr("4 bytes vs 6"));
+  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 8)),
+              HasSubstr("'a' has 4 bytes"));
+  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4)),
+              HasSubstr("F99"));
+  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4)),
+              HasSubstr("shape"));
+  EXPECT_THAT(
+      why_not(with_header(
+          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+          6)),
+      HasSubstr("overlap"));
+  EXPECT_THAT(why_not(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6)),
+              HasSubstr("4 bytes vs 6"));
 }
 
 TEST_F(Safetensors, AnOldFileOutlivesAWriteThatFails) {

@@ -15,7 +15,8 @@ namespace {
 
 std::vector<std::byte> pattern(Bytes n, int seed) {
   std::vector<std::byte> data(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>((i * 31 + i / 257 + static_cast<std::size_t>(seed)) & 0xff);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    data[i] = static_cast<std::byte>((i * 31 + i / 257 + static_cast<std::size_t>(seed)) & 0xff);
   return data;
 }
 
@@ -30,7 +31,8 @@ std::string error_of(TierStore& store, int slot) {
 }
 
 TEST(TierStore, GivesBackWhatWasCopiedOut) {
-  for (TierSpec spec : {host(64_MiB), disk(TIDEMARK_BINARY_DIR, 64_MiB), TierSpec{.name = "d", .folder = TIDEMARK_BINARY_DIR, .use_ring = false}}) {
+  for (TierSpec spec : {host(64_MiB), disk(TIDEMARK_BINARY_DIR, 64_MiB),
+                        TierSpec{.name = "d", .folder = TIDEMARK_BINARY_DIR, .use_ring = false}}) {
     const Bytes sizes[] = {0, 1, 4096, 3 * 1024 * 1024 + 17, 20 * 1024 * 1024};
     TierStore store(spec, 32_MiB, 5);
     Bytes offset = 0;

@@ -23,14 +23,18 @@ class BenchVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budgets_, "Budgets with commas: 8GiB, 60%, min; keeping everything is always measured first");
+    args.option("-b,--budget", budgets_,
+                "Budgets with commas: 8GiB, 60%, min; keeping everything is always measured first");
     model_.declare(args);
-    args.option("--steps", steps_, "Steps to time at each budget, after one that is not counted; the median stands");
+    args.option("--steps", steps_,
+                "Steps to time at each budget, after one that is not counted; the median stands");
     args.option("-t,--time", time_, "CPU time to plan each budget for, e.g. 1s or 500ms");
     args.flag("--json", json_,
-              "Print a list of {budget, peak_predicted, peak_measured, seconds_predicted, seconds, samples_per_second}");
+              "Print a list of {budget, peak_predicted, peak_measured, seconds_predicted, seconds, "
+              "samples_per_second}");
     args.footer(
-        "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too small.\n"
+        "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too "
+        "small.\n"
         "Example: tidemark bench resnet18 --batch 4 --size 64 --budget 80%,60%,40%");
   }
 
@@ -57,7 +61,8 @@ class BenchVerb : public Command {
       fmt::print(stderr, "tidemark: interrupted; these are the budgets so far\n");
       return Exit::interrupted;
     }
-    return std::all_of(lines.begin(), lines.end(), [](const Line& l) { return l.fits; }) ? Exit::done : Exit::no;
+    return std::all_of(lines.begin(), lines.end(), [](const Line& l) { return l.fits; }) ? Exit::done
+                                                                                         : Exit::no;
   }
 
  private:
@@ -75,7 +80,8 @@ class BenchVerb : public Command {
       if (i > 0) seconds.push_back(wall_seconds() - begin);
     }
     if (seconds.empty()) return;
-    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
+                     seconds.end());
     line.seconds = seconds[seconds.size() / 2];
     line.samples = static_cast<double>(batch[0].size(0)) / line.seconds;
     const Compiled& compiled = training.compiled();
@@ -91,7 +97,9 @@ class BenchVerb : public Command {
     for (const Line& l : lines) {
       if (!l.fits) continue;
       w.new_line().begin_object().field("budget", l.budget).field("peak_predicted", l.predicted);
-      w.field("peak_measured", l.measured).field("seconds_predicted", l.seconds_predicted).field("seconds", l.seconds);
+      w.field("peak_measured", l.measured)
+          .field("seconds_predicted", l.seconds_predicted)
+          .field("seconds", l.seconds);
       w.field("samples_per_second", l.samples).end_object();
     }
     w.new_line().end_array();
@@ -99,8 +107,8 @@ class BenchVerb : public Command {
   }
 
   static void print_table(const std::vector<Line>& lines) {
-    fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12}\n", "budget", "bytes", "peak", "a step", "predicted",
-               "vs all", "samples/s");
+    fmt::print("{}\n", strong(fmt::format("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12}", "budget",
+                                          "bytes", "peak", "a step", "predicted", "vs all", "samples/s")));
     for (const Line& l : lines) {
       if (!l.fits) {
         fmt::print("{:>10} {:>12}\n", l.asked, "too small");

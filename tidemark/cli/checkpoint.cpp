@@ -11,21 +11,30 @@ namespace {
 
 const char* safe_dtype(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "F64";
-    case DType::f32: return "F32";
-    case DType::bf16: return "BF16";
-    case DType::f16: return "F16";
-    case DType::i64: return "I64";
-    case DType::i32: return "I32";
-    case DType::u8: return "U8";
-    case DType::boolean: return "BOOL";
+    case DType::f64:
+      return "F64";
+    case DType::f32:
+      return "F32";
+    case DType::bf16:
+      return "BF16";
+    case DType::f16:
+      return "F16";
+    case DType::i64:
+      return "I64";
+    case DType::i32:
+      return "I32";
+    case DType::u8:
+      return "U8";
+    case DType::boolean:
+      return "BOOL";
   }
   return "";
 }
 
 }  // namespace
 
-void write_checkpoint(const std::string& path, const Model& model, const TrainState& state, SafeMetadata about) {
+void write_checkpoint(const std::string& path, const Model& model, const TrainState& state,
+                      SafeMetadata about) {
   about["format"] = "tidemark-checkpoint-1";
   std::vector<SafeTensor> tensors;
   for (const auto& [name, t] : named_tensors(model, state)) {
@@ -53,15 +62,15 @@ Checkpoint read_checkpoint(const std::string& path, const Model& model, const Tr
     if (found == nullptr)
       fail(Error::Kind::data, "[checkpoint] {}: no tensor '{}', which {} has", path, name, model.name);
     if (found->dtype != safe_dtype(t.dtype()) || found->shape != t.shape().sizes())
-      fail(Error::Kind::data, "[checkpoint] {}: '{}' is {}({}) vs {} here; the same --set and --optimizer?", path, name,
-           found->dtype, join(found->shape, ","), to_string(t.type()));
+      fail(Error::Kind::data, "[checkpoint] {}: '{}' is {}({}) vs {} here; the same --set and --optimizer?",
+           path, name, found->dtype, join(found->shape, ","), to_string(t.type()));
     const auto storage = Storage::allocate(t.type().bytes());
     file.read(*found, storage->data());
     tensors.push_back(from_storage(t.type(), storage));
   }
   if (file.tensors().size() != wanted.size())
-    fail(Error::Kind::data, "[checkpoint] {}: {} tensors vs {} of {}; the same --optimizer?", path, file.tensors().size(),
-         wanted.size(), model.name);
+    fail(Error::Kind::data, "[checkpoint] {}: {} tensors vs {} of {}; the same --optimizer?", path,
+         file.tensors().size(), wanted.size(), model.name);
   // In the order of named_tensors: parameters, statistics, the step, moments.
   auto next = tensors.begin();
   const auto take = [&](Tensors& into, std::size_t n) {

@@ -8,7 +8,8 @@
 
 namespace tidemark::cli {
 
-void write_checkpoint(const std::string& path, const Model& model, const TrainState& state, SafeMetadata about);
+void write_checkpoint(const std::string& path, const Model& model, const TrainState& state,
+                      SafeMetadata about);
 
 struct Checkpoint {
   TrainState state;

@@ -31,7 +31,8 @@ std::pair<std::int64_t, std::int64_t> picture_shape(const Model& model) {
 
 TextData read_text(const std::string& path) {
   std::error_code error;
-  TextData data = std::filesystem::is_directory(path, error) ? text_of_folder(path) : TextData{read_file(path), path};
+  TextData data =
+      std::filesystem::is_directory(path, error) ? text_of_folder(path) : TextData{read_file(path), path};
   if (data.text.empty()) fail(Error::Kind::data, "[train] {}: no text there", path);
   return data;
 }
@@ -41,7 +42,8 @@ Tensors masked_batch(const TextData& text, const Shape& shape, std::uint64_t see
   const std::int64_t b = shape[0], t = shape[1];
   TokenBatch here = token_batch(text, b, t, seed, step);
   const TokenBatch there = token_batch(text, b, t, seed ^ 0x5bd1e995, step);
-  std::vector<std::int64_t> labels(here.tokens.size(), kNothingAsked), segments(here.tokens.size(), 0), follows;
+  std::vector<std::int64_t> labels(here.tokens.size(), kNothingAsked), segments(here.tokens.size(), 0),
+      follows;
   for (std::int64_t i = 0; i < b; ++i) {
     follows.push_back(i % 2);
     for (std::int64_t j = 0; j < t; ++j) {
@@ -67,7 +69,8 @@ DataSource::DataSource(const Model& model, const std::string& path) {
   if (is_text(model)) {
     text_ = path.empty() ? synthetic_text(kSyntheticText) : read_text(path);
     wanted_ = {"vocab", kByteVocabulary + (is_masked(model) ? 1 : 0)};
-    description_ = fmt::format("{} bytes of text, {}", text_->text.size(), path.empty() ? "synthetic" : "from " + path);
+    description_ =
+        fmt::format("{} bytes of text, {}", text_->text.size(), path.empty() ? "synthetic" : "from " + path);
     return;
   }
   if (path.empty()) {
@@ -76,17 +79,21 @@ DataSource::DataSource(const Model& model, const std::string& path) {
     return;
   }
   if (is_segmentation(model))
-    fail(Error::Kind::usage, "[train] {} labels every pixel, and no file form with such labels is read; leave --data out for drawn shapes", model.name);
+    fail(Error::Kind::usage,
+         "[train] {} labels every pixel, and no file form with such labels is read; leave --data out for "
+         "drawn shapes",
+         model.name);
   images_ = read_images(path, picture_shape(model).second);
   wanted_ = {"classes", images_->classes};
-  description_ = fmt::format("{} pictures of {} classes, {}", images_->count, images_->classes, images_->source);
+  description_ =
+      fmt::format("{} pictures of {} classes, {}", images_->count, images_->classes, images_->source);
 }
 
 void DataSource::expect_fits(const Model& model) const {
   const std::int64_t has = model.batch[is_text(model) ? 0 : 1].below;
   if (has < wanted_.second)
-    fail(Error::Kind::usage, "[train] {} tells {} apart vs {} in the data; --set {}={}", model.name, has, wanted_.second,
-         wanted_.first, wanted_.second);
+    fail(Error::Kind::usage, "[train] {} tells {} apart vs {} in the data; --set {}={}", model.name, has,
+         wanted_.second, wanted_.first, wanted_.second);
 }
 
 Tensors DataSource::batch(const Model& model, std::uint64_t seed, std::int64_t step) const {
@@ -102,7 +109,8 @@ Tensors DataSource::batch(const Model& model, std::uint64_t seed, std::int64_t s
     const ImageBatch b = image_batch(*images_, shape[0], channels, side, seed, s);
     return {tensor(b.images, shape), tensor(b.labels, {shape[0]})};
   }
-  const ShapeOptions wanted{.channels = channels, .pixel_labels = is_segmentation(model), .classes = model.batch[1].below};
+  const ShapeOptions wanted{
+      .channels = channels, .pixel_labels = is_segmentation(model), .classes = model.batch[1].below};
   const ImageBatch b = shape_images(shape[0], side, seed, s, wanted);
   return {tensor(b.images, shape), tensor(b.labels, model.batch[1].type.shape)};
 }

@@ -1,4 +1,4 @@
-// tidemark frontier: time against budget, as a table with a plot beside it.
+// tidemark frontier: time against budget, as a table and a plot.
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/frontier.h"
 
@@ -15,7 +15,38 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr double kPlotWidth = 32;
+constexpr int kPlotWidth = 64, kPlotHeight = 14;
+
+// '*' plans, '.' what is proven: nothing lies below.
+void plot(const std::vector<plan::FrontierPoint>& points) {
+  if (points.size() < 2) return;
+  const auto left = static_cast<double>(points.front().budget),
+             right = static_cast<double>(points.back().budget);
+  double low = points[0].plan.seconds, high = low;
+  for (const plan::FrontierPoint& p : points) {
+    low = std::min({low, p.plan.seconds, p.seconds_bound});
+    high = std::max(high, p.plan.seconds);
+  }
+  std::vector<std::string> lines(kPlotHeight, std::string(kPlotWidth, ' '));
+  const auto mark = [&](double budget, double seconds, char c) {
+    const double x = right > left ? (budget - left) / (right - left) : 0,
+                 y = high > low * (1 + 1e-9) ? (seconds - low) / (high - low) : 0;
+    lines[static_cast<std::size_t>((1 - y) * (kPlotHeight - 1) + 0.5)]
+         [static_cast<std::size_t>(x * (kPlotWidth - 1) + 0.5)] = c;
+  };
+  for (const char c : {'.', '*'}) {
+    for (const plan::FrontierPoint& p : points)
+      mark(static_cast<double>(p.budget), c == '*' ? p.plan.seconds : p.seconds_bound, c);
+  }
+  fmt::print("\n");
+  for (int i = 0; i < kPlotHeight; ++i) {
+    const std::string label = i == 0 ? format_seconds(high) : i == kPlotHeight - 1 ? format_seconds(low) : "";
+    fmt::print("{:>12} |{}\n", label, lines[static_cast<std::size_t>(i)]);
+  }
+  fmt::print("{:>12} +{}\n{:>14}{:<{}}{:>12}\n", "", std::string(kPlotWidth, '-'), "",
+             format_bytes(points.front().budget), kPlotWidth - 12, format_bytes(points.back().budget));
+  fmt::print("{:>14}*: the plan   .: proven, no plan is faster\n", "");
+}
 
 class FrontierVerb : public Command {
  public:
@@ -63,20 +94,16 @@ class FrontierVerb : public Command {
 
   static void print_table(const plan::Problem& problem, const std::vector<plan::FrontierPoint>& points) {
     const double floor = plan::floor_seconds(problem);
-    double most = 0;
-    for (const plan::FrontierPoint& p : points) most = std::max(most, p.plan.seconds - floor);
-    fmt::print("{:>12} {:>12} {:>12} {:>10} {:>10} {:>12}\n", "budget", "peak", "time", "over floor", "gap",
-               "a GiB saves");
+    fmt::print("{}\n", strong(fmt::format("{:>12} {:>12} {:>12} {:>10} {:>10} {:>12}", "budget", "peak",
+                                          "time", "over floor", "gap", "a GiB saves")));
     for (const plan::FrontierPoint& p : points) {
       const double over = floor > 0 ? p.plan.seconds / floor - 1 : 0;
       const double gap = p.seconds_bound > 0 ? p.plan.seconds / p.seconds_bound - 1 : 0;
-      const auto bar =
-          static_cast<std::size_t>(most > 0 ? kPlotWidth * (p.plan.seconds - floor) / most + 0.5 : 0);
-      fmt::print("{:>12} {:>12} {:>12} {:>10} {:>10} {:>12}  |{}\n", format_bytes(p.budget),
+      fmt::print("{:>12} {:>12} {:>12} {:>10} {:>10} {:>12}\n", format_bytes(p.budget),
                  format_bytes(p.plan.peak), format_seconds(p.plan.seconds), format_percent(over),
-                 format_percent(gap), p.seconds_per_gib > 0 ? format_seconds(p.seconds_per_gib) : "-",
-                 std::string(bar, '#'));
+                 format_percent(gap), p.seconds_per_gib > 0 ? format_seconds(p.seconds_per_gib) : "-");
     }
+    plot(points);
   }
 
   ProblemSource source_;

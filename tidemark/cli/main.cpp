@@ -37,6 +37,7 @@ class Cli11Args : public Args {
     app_.add_flag(names, value, doc);
   }
   void required(const std::string& name) override { app_.get_option(name)->required(); }
+  void choices(const std::string&, const std::vector<std::string>&) override {}
   void footer(const std::string& text) override { app_.footer(text); }
 
  private:
@@ -59,6 +60,7 @@ int run(int argc, char** argv) {
   for (const Verb& verb : verbs()) {
     commands.push_back(verb.make());
     apps.push_back(app.add_subcommand(verb.name, verb.doc));
+    if (verb.doc[0] == '\0') apps.back()->group("");
     Cli11Args args(*apps.back());
     commands.back()->declare(args);
   }

@@ -14,6 +14,7 @@ namespace tidemark::cli {
 
 void ModelSource::declare_name(Args& args) {
   args.positional("model", name, "A model of the zoo (tidemark models lists them)");
+  args.choices("model", model_names());
 }
 
 void ModelSource::declare(Args& args) {
@@ -22,8 +23,10 @@ void ModelSource::declare(Args& args) {
   args.option("--seq", seq, "For a model of text: tokens in a sequence");
   args.option("--set", sizes, "For a model: its own sizes, with commas, e.g. width=128,depth=4");
   args.option("--optimizer", optimizer, "For a model: adamw, adam or sgd");
+  args.choices("--optimizer", {"adamw", "adam", "sgd"});
   args.option("--device", device_name,
-              "For a model: whose times to plan with: cpu (this machine), h200, or a file that tidemark profile wrote; auto: cpu "
+              "For a model: whose times to plan with: cpu (this machine), h200, or a file that tidemark "
+              "profile wrote; auto: cpu "
               "where the step fits this machine's memory, else h200");
   args.option("--model-threads", threads, "For a model: threads of its kernels; 0: all of this machine");
 }
@@ -74,7 +77,8 @@ TrainOptions ModelSource::training() const {
 std::shared_ptr<Device> ModelSource::device() const { return cpu({.threads = static_cast<int>(threads)}); }
 
 CompileOptions ModelSource::compile_options(Budget memory, double time_limit) const {
-  CompileOptions options{.memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
+  CompileOptions options{
+      .memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
   if (device_name != "auto" && device_name != "cpu") options.profile = device_profile(device_name);
   return options;
 }
@@ -85,29 +89,66 @@ Graph ModelSource::step_graph() const {
   Init shapes({.abstract = true});
   const TrainState state = make_train_state(model, training.optimizer, shapes);
   Graph graph = trace(train_step(model, training), state, synthetic_batch(model, shapes));
-  const int updated = static_cast<int>(flatten(state).size());
-  for (int i = 0; i < updated; ++i) graph.updates.emplace_back(i, i);
+  const auto names = named_tensors(model, state);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    graph.updates.emplace_back(static_cast<int>(i), static_cast<int>(i));
+    graph.value(graph.inputs[i]).name = names[i].first;
+  }
+  for (std::size_t i = 0; i < model.batch.size(); ++i)
+    graph.value(graph.inputs[names.size() + i]).name = model.batch[i].name;
   return graph;
+}
+
+void ModelSource::name_kinds(Posed& posed) const {
+  const std::size_t parameters = model().parameter_names.size();
+  for (std::size_t b = 0; b < posed.binding.graph.inputs.size(); ++b) {
+    plan::Buffer& buffer = posed.problem.buffers[b];
+    buffer.kind = b < parameters                          ? "parameter"
+                  : buffer.name.starts_with("state.")     ? "statistic"
+                  : buffer.name.starts_with("optimizer.") ? "optimizer"
+                                                          : "input";
+  }
 }
 
 ModelSource::OnDevice ModelSource::posed() const {
   const CompileOptions options = compile_options({}, 0);
   Graph graph = optimise(step_graph(), options.passes);
   const auto on = [&](const DeviceProfile& profile, Graph g) {
-    return pose(std::move(g), {.threads = options.device->threads(), .profile = &profile, .name = name});
+    Posed posed =
+        pose(std::move(g), {.threads = options.device->threads(), .profile = &profile, .name = name});
+    name_kinds(posed);
+    return posed;
   };
   const auto here = profile_for(options, *options.device);
   const auto described = [](const DeviceProfile& p) {
     return p.threads > 0 ? fmt::format("{}, {} threads", p.device, p.threads) : p.device;
   };
-  if (device_name != "auto") return {on(*here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name)};
-  OnDevice result{on(*here, graph), described(*here) + ", shipped profile; tidemark profile measures this machine"};
+  if (device_name != "auto")
+    return {on(*here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name),
+            device_name};
+  OnDevice result{on(*here, graph),
+                  described(*here) + ", shipped profile; tidemark profile measures this machine", "cpu"};
   const Bytes all = plan::store_all_live_peak(result.posed.problem), memory = physical_memory();
   if (all <= memory) return result;
   const DeviceProfile elsewhere = load_profile("h200");
   return {on(elsewhere, std::move(graph)),
-          fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu for this machine)",
-                      elsewhere.device, format_bytes(all), format_bytes(memory))};
+          fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu "
+                      "for this machine)",
+                      elsewhere.device, format_bytes(all), format_bytes(memory)),
+          "h200"};
+}
+
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state) {
+  std::vector<std::pair<std::string, Tensor>> all;
+  const auto add = [&](const char* prefix, const std::vector<std::string>& names, const Tensors& tensors) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) all.emplace_back(prefix + names[i], tensors[i]);
+  };
+  add("", model.parameter_names, state.params);
+  add("state.", model.state_names, state.state);
+  all.emplace_back("optimizer.step", state.optimizer.step);
+  add("optimizer.momentum.", model.parameter_names, state.optimizer.momentum);
+  add("optimizer.squares.", model.parameter_names, state.optimizer.squares);
+  return all;
 }
 
 Budget parse_memory(const std::string& text) {

@@ -25,6 +25,7 @@ class ModelSource {
   struct OnDevice {
     Posed posed;
     std::string device;
+    std::string name;  // as --device takes it, so that other sizes are planned for the same
   };
   OnDevice posed() const;
   static bool is_model(const std::string& name);
@@ -36,7 +37,11 @@ class ModelSource {
 
  private:
   ModelOptions options() const;
+  void name_kinds(Posed& posed) const;
 };
+
+// Every tensor of the state by the name it has in a checkpoint, in the order that flatten gives.
+std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state);
 
 // "8GiB", "60%" or "min", as compile takes it. Throws Error(usage) naming the text.
 Budget parse_memory(const std::string& text);

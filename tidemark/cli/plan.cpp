@@ -9,8 +9,8 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/plan_report.h"
+#include "tidemark/cli/planned.h"
 #include "tidemark/cli/solve_options.h"
-#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -27,6 +27,9 @@ class PlanVerb : public Command {
                 "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
     args.required("--budget");
     args.option("--planner", planner_, "One of the planners below");
+    std::vector<std::string> planners;
+    for (const plan::Planner& p : plan::planners()) planners.emplace_back(p.name);
+    args.choices("--planner", planners);
     options_.declare(args);
     args.option("--warm", warm_, "Start from this plan.json");
     args.option("-o,--output", output_, "Write the plan there");
@@ -42,7 +45,8 @@ class PlanVerb : public Command {
       fail(Error::Kind::usage, "[plan] no planner '{}'; see tidemark plan --help", planner_);
     expect_writable(output_);
     plan::Options options = options_.get();
-    const plan::Problem problem = source_.get();
+    const Asked asked = ask(source_);
+    const plan::Problem& problem = asked.problem;
     plan::Plan warm;
     if (!warm_.empty()) {
       warm = plan::read_plan(problem, read_file(warm_));
@@ -68,6 +72,7 @@ class PlanVerb : public Command {
       table.row("solved", fmt::format("in {} CPU by {}", format_seconds(plan.solve_seconds), plan.planner));
       if (!output_.empty()) table.row("written", output_);
       table.print();
+      print_details(problem, plan, asked.labels);
     }
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted; {}\n",
@@ -77,9 +82,12 @@ class PlanVerb : public Command {
     if (plan.status == plan::Plan::Status::infeasible) {
       const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
       if (proven) {
-        fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget), why_infeasible(plan));
+        fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget),
+                   why_infeasible(plan));
       } else {
-        fmt::print(stderr, "tidemark: [plan] no plan was found for {}, though none is proven impossible: {}; more --time may find one\n",
+        fmt::print(stderr,
+                   "tidemark: [plan] no plan was found for {}, though none is proven impossible: {}; more "
+                   "--time may find one\n",
                    format_bytes(plan.budget), why_infeasible(plan));
       }
       return Exit::no;

@@ -3,8 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
+#include "tidemark/cli/planned.h"
 #include "tidemark/plan/budget.h"
 
 namespace tidemark::cli {
@@ -80,6 +83,49 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
     table.row("least", fmt::format("{} is live in any plan", format_bytes(*plan.peak_bound)));
   table.row("store all", fmt::format("{} live", format_bytes(plan::store_all_live_peak(problem))));
   if (answered) table.row("done", what_was_done(problem, plan));
+}
+
+void print_details(const Problem& problem, const Plan& plan, const Labels& labels) {
+  const Telling telling(problem, plan, labels);
+  fmt::print("\n{}\n", strong("memory at the peak"));
+  for (const PeakRow& row : peak_rows(problem, plan, telling.story, telling.fates))
+    fmt::print("  {:<18} {:>12}\n", row.what, format_bytes(row.bytes));
+
+  struct Sum {
+    std::int64_t values = 0;
+    Bytes bytes = 0;
+    double seconds = 0;
+  };
+  std::map<Fate::Kind, Sum> sums;
+  std::vector<plan::BufferId> order;
+  for (std::size_t b = 0; b < telling.fates.size(); ++b) {
+    const Fate& f = telling.fates[b];
+    if (f.kind == Fate::Kind::resident || f.kind == Fate::Kind::unused) continue;
+    Sum& sum = sums[f.kind];
+    ++sum.values;
+    sum.bytes += problem.size(static_cast<plan::BufferId>(b));
+    sum.seconds += f.spent;
+    order.push_back(static_cast<plan::BufferId>(b));
+  }
+  fmt::print("\n{}\n",
+             strong(fmt::format("{:<20} {:>12} {:>12} {:>12}", "what was done", "values", "bytes", "time")));
+  for (const auto& [kind, sum] : sums)
+    fmt::print("  {:<18} {:>12} {:>12} {:>12}\n", name_of(kind), sum.values, format_bytes(sum.bytes),
+               sum.seconds > 0 ? format_seconds(sum.seconds) : "-");
+
+  constexpr std::size_t kShown = 10;
+  const std::size_t shown = std::min(order.size(), kShown);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+                    [&](plan::BufferId a, plan::BufferId b) {
+                      return problem.size(a) != problem.size(b) ? problem.size(a) > problem.size(b) : a < b;
+                    });
+  if (shown > 0) fmt::print("\n{}\n", strong("largest values"));
+  for (std::size_t i = 0; i < shown; ++i) {
+    const plan::BufferId b = order[i];
+    const std::string& name = problem.buffers[static_cast<std::size_t>(b)].name;
+    fmt::print("  {:<34} {:<22} {:>12}  {}\n", name.empty() ? fmt::format("buffer {}", b) : name,
+               labels.type_of(b), format_bytes(problem.size(b)), in_short(telling.told, b));
+  }
 }
 
 std::string why_infeasible(const Plan& plan) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
-#include "tidemark/cli/problem_source.h"
-#include "tidemark/cli/terminal.h"
+#include "tidemark/cli/planned.h"
 #include "tidemark/plan/budget.h"
 
 namespace tidemark::cli {
@@ -15,17 +15,31 @@ class PoseVerb : public Command {
   void declare(Args& args) override {
     source_.declare(args);
     args.option("-o,--output", output_, "Write the problem there instead of to standard output");
+    args.flag("--json", json_, "With -o: print {tasks, buffers, resident, store_all}");
     args.footer("Example: tidemark pose gpt2-124m --batch 1 --seq 256 -o problem.json");
   }
   int run() override {
     expect_writable(output_);
-    const plan::Problem problem = source_.get();
-    const std::string text = plan::write_problem(problem);
+    const Asked asked = ask(source_);
+    const plan::Problem& problem = asked.problem;
+    std::string text = plan::write_problem(problem);
+    if (!asked.labels.type.empty()) text = with_labels(std::move(text), asked.labels);
     if (output_.empty()) {
       fmt::print("{}", text);
       return Exit::done;
     }
     write_file(output_, text);
+    if (json_) {
+      JsonWriter w;
+      w.begin_object()
+          .field("tasks", static_cast<std::int64_t>(problem.tasks.size()))
+          .field("buffers", static_cast<std::int64_t>(problem.buffers.size()));
+      w.field("resident", plan::resident_bytes(problem))
+          .field("store_all", plan::store_all_live_peak(problem))
+          .end_object();
+      fmt::print("{}\n", w.text());
+      return Exit::done;
+    }
     Table table;
     table.row("written", output_);
     table.row("tasks", fmt::format("{}", problem.tasks.size()));
@@ -39,6 +53,7 @@ class PoseVerb : public Command {
  private:
   ProblemSource source_;
   std::string output_;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace tidemark::cli {
 
 void ProblemSource::declare(Args& args) {
   args.positional("problem", model_.name, "problem.json, or a model of the zoo (tidemark models lists them)");
+  args.choices("problem", model_names());
   model_.declare(args);
 }
 

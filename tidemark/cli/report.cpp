@@ -5,11 +5,10 @@
 #include <fmt/core.h>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
-#include "tidemark/cli/solve_options.h"
-#include "tidemark/cli/problem_source.h"
-#include "tidemark/cli/verb.h"
-#include "tidemark/plan/budget.h"
+#include "tidemark/cli/planned.h"
+#include "tidemark/plan/frontier.h"
 
 namespace tidemark::cli {
 namespace {
@@ -18,50 +17,71 @@ class ReportVerb : public Command {
  public:
   void declare(Args& args) override {
     source_.declare(args);
-    args.option("--plan", plan_, "plan.json to show; without it the problem is planned now");
-    args.option("-b,--budget", budget_, "Without --plan: 8GiB, or 60% of what storing all takes beyond the resident buffers");
-    options_.declare(args);
-    args.option("--diff", other_, "A second plan.json of the same problem: a table of what differs");
+    plan_.declare(args);
+    args.option("--points", points_, "Budgets of the curve of time against memory; 0: no curve");
+    args.option("--point-time", point_time_, "CPU time for each of them");
+    args.option("--diff", other_, "A second plan.json of the same problem: what differs, and its profile");
     args.option("--title", title_, "Heading of the page; the problem's name otherwise");
     args.option("--perfetto", perfetto_, "Also write a trace for Perfetto or chrome://tracing there");
     args.option("-o,--output", output_, "The page (report.html)");
+    args.flag("--json", json_, "Print {page, trace, peak}");
     args.footer("Example: tidemark report problem.json --budget 50% -o report.html");
   }
 
   int run() override {
+    if (points_ < 0 || points_ > 1000 || points_ == 1)
+      fail(Error::Kind::usage, "[report] --points {} vs 0, or between 2 and 1000", points_);
+    const double point_time = parse_seconds(point_time_);
     expect_writable(output_);
     expect_writable(perfetto_);
-    const plan::Problem problem = source_.get();
-    plan::Plan plan;
-    if (!plan_.empty()) {
-      plan = plan::read_plan(problem, read_file(plan_));
-    } else {
-      plan::Options options = options_.get();
-      options.budget = plan::parse_budget(problem, budget_);
-      ProgressLine line;
-      options.progress = progress_on(line);
-      plan = plan::solve(problem, options);
-      if (plan.steps.empty() && !problem.tasks.empty()) {
-        fmt::print(stderr, "tidemark: [report] no plan for {}: {}\n", budget_, plan.reason);
-        return Exit::no;
-      }
-    }
+    const Asked asked = ask(source_);
+    const plan::Plan plan = plan_.get(asked.problem, "report");
+    if (plan.steps.empty() && !asked.problem.tasks.empty()) return Exit::interrupted;
     plan::Plan other;
-    if (!other_.empty()) other = plan::read_plan(problem, read_file(other_));
-    write_file(output_, html_report(problem, plan, {.title = title_, .other = other_.empty() ? nullptr : &other}));
-    if (!perfetto_.empty()) write_file(perfetto_, perfetto_trace(problem, plan));
-    Table table;
-    table.row("page", output_);
-    if (!perfetto_.empty()) table.row("trace", perfetto_);
-    table.row("peak", format_bytes(plan.peak));
-    table.print();
+    if (!other_.empty()) other = plan::read_plan(asked.problem, read_file(other_));
+    const std::vector<FrontierPoint> curve = points_ > 0 && !was_interrupted()
+                                                 ? frontier(asked.problem, plan, point_time)
+                                                 : std::vector<FrontierPoint>();
+    write_file(output_, html_report(asked.problem, plan,
+                                    {.title = title_,
+                                     .frontier = curve,
+                                     .other = other_.empty() ? nullptr : &other,
+                                     .labels = &asked.labels}));
+    if (!perfetto_.empty()) write_file(perfetto_, perfetto_trace(asked.problem, plan));
+    if (json_) {
+      JsonWriter w;
+      w.begin_object().field("page", output_);
+      if (!perfetto_.empty()) w.field("trace", perfetto_);
+      fmt::print("{}\n", w.field("peak", plan.peak).end_object().text());
+    } else {
+      Table table;
+      table.row("page", output_);
+      if (!perfetto_.empty()) table.row("trace", perfetto_);
+      table.row("peak", format_bytes(plan.peak));
+      table.print();
+    }
     return was_interrupted() ? Exit::interrupted : Exit::done;
   }
 
  private:
+  std::vector<FrontierPoint> frontier(const plan::Problem& problem, const plan::Plan& plan,
+                                      double point_time) const {
+    ProgressLine line;
+    plan::FrontierOptions options{.points = static_cast<int>(points_)};
+    options.solve.time_limit = point_time;
+    options.solve.offsets = plan.has_arena;
+    options.solve.progress = progress_on(line);
+    std::vector<FrontierPoint> curve;
+    for (const plan::FrontierPoint& p : plan::frontier(problem, options))
+      curve.push_back({p.budget, p.plan.peak, p.plan.seconds, p.seconds_bound});
+    return curve;
+  }
+
   ProblemSource source_;
-  std::string plan_, budget_ = "100%", other_, title_, perfetto_, output_ = "report.html";
-  SolveOptions options_;
+  PlanSource plan_;
+  std::string other_, title_, perfetto_, output_ = "report.html", point_time_ = "300ms";
+  std::int64_t points_ = 8;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -15,6 +15,9 @@ class ScheduleVerb : public Command {
  public:
   void declare(Args& args) override {
     args.positional("name", name_, "One of the schedules below");
+    std::vector<std::string> known;
+    for (const schedule::Named& s : schedule::schedules()) known.emplace_back(s.name);
+    args.choices("name", known);
     args.option("--steps", spec_.steps, "Steps of the loop");
     args.required("--steps");
     args.option("--slots", spec_.slots, "States that fit in memory");

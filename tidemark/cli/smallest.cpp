@@ -6,8 +6,8 @@
 
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
-#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/plan_report.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/solve_options.h"
 
 namespace tidemark::cli {

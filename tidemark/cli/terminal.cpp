@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
@@ -63,8 +64,14 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.4g} us", seconds * 1e6);
 }
 
+std::string strong(const std::string& text) {
+  static const bool wanted = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  return wanted ? "\033[1m" + text + "\033[0m" : text;
+}
+
 std::string format_percent(double fraction) {
-  const double percent = 100 * fraction;
+  // Below that it is the rounding of sums.
+  const double percent = std::abs(fraction) < 1e-12 ? 0 : 100 * fraction;
   return fmt::format("{:.{}f} %", percent, std::abs(percent) < 0.1 && percent != 0 ? 4 : 2);
 }
 

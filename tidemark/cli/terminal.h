@@ -18,6 +18,8 @@ bool was_interrupted();
 // "1", "1s", "500ms", "2min". Throws Error(usage) naming the text.
 double parse_seconds(std::string_view text);
 std::string format_seconds(double seconds);   // "81.2 ms"
+// In bold where standard output is a terminal that wants colours (NO_COLOR is not set).
+std::string strong(const std::string& text);
 std::string format_percent(double fraction);  // "6.68 %", with more digits where it is small
 
 // Throws Error(io) when nothing can be written there, before the work that makes it is done. "" is no file.

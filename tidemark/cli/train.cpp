@@ -21,23 +21,33 @@ class TrainVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budget_, "8GiB, 60% of what storing all takes beyond the resident buffers, or min; without it everything is kept");
-    args.option("--data", data_, "A text file or folder; or IDX, CIFAR .bin or folders of .ppm and .pgm by class; without it, synthetic");
+    args.option("-b,--budget", budget_,
+                "8GiB, 60% of what storing all takes beyond the resident buffers, or min; without it "
+                "everything is kept");
+    args.option("--data", data_,
+                "A text file or folder; or IDX, CIFAR .bin or folders of pictures by class; without it, "
+                "synthetic");
     model_.declare(args);
     args.option("--steps", steps_, "Train until so many steps are done");
     args.option("--rate", model_.rate, "The learning rate");
     args.option("--clip", model_.clip, "Largest norm of all gradients together; 0: as they are");
     args.option("--seed", seed_, "Of the parameters and of what is drawn from the data");
-    args.option("--checkpoint", checkpoint_, "Write a safetensors file there, every so many steps, at the end and at Ctrl-C");
+    args.option("--checkpoint", checkpoint_,
+                "Write a safetensors file there, every so many steps, at the end and at Ctrl-C");
     args.option("--every", every_, "Steps between checkpoints");
-    args.option("--resume", resume_, "Go on from this checkpoint; new ones go there too unless --checkpoint says otherwise");
+    args.option("--resume", resume_,
+                "Go on from this checkpoint; new ones go there too unless --checkpoint says otherwise");
     args.option("--print", print_, "Steps between lines");
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
-    args.flag("--json", json_, "Print a list of {step, loss, samples_per_second, peak}, one a line as they come");
+    args.flag("--json", json_,
+              "Print a list of {step, loss, samples_per_second, peak}, one a line as they come");
     args.footer(
-        "Text is read as bytes: vocab is then 256, and for pictures classes is what the data has, unless --set says otherwise.\n"
-        "A resumed run gives the bits that an uninterrupted one gives. Exit code 2: the budget is too small, or the loss is no number.\n"
-        "Example: tidemark train gpt2-124m --set width=128,depth=4,heads=4 --batch 8 --seq 64 --budget 50% --steps 100 --checkpoint gpt.safetensors");
+        "Text is read as bytes: vocab is then 256, and for pictures classes is what the data has, unless "
+        "--set says otherwise.\n"
+        "A resumed run gives the bits that an uninterrupted one gives. Exit code 2: the budget is too small, "
+        "or the loss is no number.\n"
+        "Example: tidemark train gpt2-124m --set width=128,depth=4,heads=4 --batch 8 --seq 64 --budget 50% "
+        "--steps 100 --checkpoint gpt.safetensors");
   }
 
   int run() override {
@@ -47,7 +57,9 @@ class TrainVerb : public Command {
     expect("--steps", steps_);
     expect("--every", every_);
     expect("--print", print_);
-    if (!(model_.rate > 0) || !(model_.clip >= 0)) fail(Error::Kind::usage, "[train] --rate {} vs above 0, --clip {} vs 0 or more", model_.rate, model_.clip);
+    if (!(model_.rate > 0) || !(model_.clip >= 0))
+      fail(Error::Kind::usage, "[train] --rate {} vs above 0, --clip {} vs 0 or more", model_.rate,
+           model_.clip);
     if (checkpoint_.empty()) checkpoint_ = resume_;
     expect_writable(checkpoint_);
     const Budget budget = budget_.empty() ? Budget() : parse_memory(budget_);
@@ -78,17 +90,25 @@ class TrainVerb : public Command {
  private:
   void adapt_sizes(const DataSource& data) {
     const auto [name, value] = data.wanted();
-    const bool said = std::any_of(model_.sizes.begin(), model_.sizes.end(), [&](const std::string& s) { return s.starts_with(name + "="); });
+    const bool said = std::any_of(model_.sizes.begin(), model_.sizes.end(),
+                                  [&](const std::string& s) { return s.starts_with(name + "="); });
     if (!said) model_.sizes.push_back(fmt::format("{}={}", name, value));
   }
 
   SafeMetadata about(std::int64_t step) const {
     std::vector<std::string> sizes = model_.sizes;
     std::sort(sizes.begin(), sizes.end());
-    return {{"model", model_.name}, {"sizes", join(sizes, ",")}, {"batch", std::to_string(model_.batch)},
-            {"size", std::to_string(model_.size)}, {"seq", std::to_string(model_.seq)}, {"optimizer", model_.optimizer},
-            {"rate", fmt::format("{}", model_.rate)}, {"clip", fmt::format("{}", model_.clip)},
-            {"seed", std::to_string(seed_)}, {"data", data_}, {"step", std::to_string(step)}};
+    return {{"model", model_.name},
+            {"sizes", join(sizes, ",")},
+            {"batch", std::to_string(model_.batch)},
+            {"size", std::to_string(model_.size)},
+            {"seq", std::to_string(model_.seq)},
+            {"optimizer", model_.optimizer},
+            {"rate", fmt::format("{}", model_.rate)},
+            {"clip", fmt::format("{}", model_.clip)},
+            {"seed", std::to_string(seed_)},
+            {"data", data_},
+            {"step", std::to_string(step)}};
   }
 
   // The run that the checkpoint is of goes on; what was asked for differently is said.
@@ -99,7 +119,10 @@ class TrainVerb : public Command {
     std::from_chars(seed.data(), seed.data() + seed.size(), seed_);
     for (const auto& [what, now] : about(0)) {
       if (what != "step" && before[what] != now)
-        fmt::print(stderr, "tidemark: [train] {} was '{}' and is now '{}': this is not the run that was interrupted\n", what, before[what], now);
+        fmt::print(
+            stderr,
+            "tidemark: [train] {} was '{}' and is now '{}': this is not the run that was interrupted\n", what,
+            before[what], now);
     }
   }
 
@@ -111,7 +134,8 @@ class TrainVerb : public Command {
     }
     const plan::Plan& plan = training.compiled().plan();
     Table table;
-    table.row("model", fmt::format("{} ({}), {} parameters", model_.name, join(model_.sizes, ","), training.model().parameter_count()));
+    table.row("model", fmt::format("{} ({}), {} parameters", model_.name, join(model_.sizes, ","),
+                                   training.model().parameter_count()));
     table.row("data", data.description());
     table.row("budget", plan.budget < 0 ? "none: everything is kept" : format_bytes(plan.budget));
     table.row("peak", fmt::format("{} predicted", format_bytes(plan.peak)));
@@ -128,7 +152,8 @@ class TrainVerb : public Command {
     bool whole = true;
     std::string wrong;
     while (step < steps_ && !was_interrupted()) {
-      loss = static_cast<double>(training.step(data.batch(training.model(), static_cast<std::uint64_t>(seed_), step)));
+      loss = static_cast<double>(
+          training.step(data.batch(training.model(), static_cast<std::uint64_t>(seed_), step)));
       ++step;
       ++counted;
       if (!std::isfinite(loss)) {
@@ -138,7 +163,8 @@ class TrainVerb : public Command {
       whole = false;
       if (step % print_ == 0 || step == steps_ || step == first + 1) {
         const double now = wall_seconds();
-        print_line(step, loss, samples * static_cast<double>(counted) / std::max(now - since, 1e-9), training.compiled().peak_measured());
+        print_line(step, loss, samples * static_cast<double>(counted) / std::max(now - since, 1e-9),
+                   training.compiled().peak_measured());
         since = now;
         counted = 0;
       }
@@ -152,10 +178,12 @@ class TrainVerb : public Command {
       fmt::print(stderr, "tidemark: [train] {}\n", wrong);
       return Exit::no;
     }
-    if (!checkpoint_.empty() && !whole) write_checkpoint(checkpoint_, training.model(), training.state(), about(step));
+    if (!checkpoint_.empty() && !whole)
+      write_checkpoint(checkpoint_, training.model(), training.state(), about(step));
     if (!json_ && !checkpoint_.empty()) fmt::print("checkpoint  {} at step {}\n", checkpoint_, step);
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted after step {}{}\n", step, checkpoint_.empty() ? "; no checkpoint was asked for" : "; the checkpoint is whole");
+      fmt::print(stderr, "tidemark: interrupted after step {}{}\n", step,
+                 checkpoint_.empty() ? "; no checkpoint was asked for" : "; the checkpoint is whole");
       return Exit::interrupted;
     }
     return Exit::done;
@@ -164,10 +192,16 @@ class TrainVerb : public Command {
   void print_line(std::int64_t step, double loss, double rate, Bytes peak) {
     if (json_) {
       JsonWriter w;
-      w.begin_object().field("step", step).field("loss", loss).field("samples_per_second", rate).field("peak", peak).end_object();
+      w.begin_object()
+          .field("step", step)
+          .field("loss", loss)
+          .field("samples_per_second", rate)
+          .field("peak", peak)
+          .end_object();
       fmt::print("{}\n{}", printed_ ? "," : "", w.text());
     } else {
-      fmt::print("step {:>6}   loss {:<10.6g} {:>9.1f} samples/s   peak {}\n", step, loss, rate, format_bytes(peak));
+      fmt::print("step {:>6}   loss {:<10.6g} {:>9.1f} samples/s   peak {}\n", step, loss, rate,
+                 format_bytes(peak));
     }
     printed_ = true;
     std::fflush(stdout);

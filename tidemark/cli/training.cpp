@@ -47,19 +47,6 @@ Tensors abstract_batch(const Model& model) {
   return synthetic_batch(model, shapes);
 }
 
-std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state) {
-  std::vector<std::pair<std::string, Tensor>> all;
-  const auto add = [&](const char* prefix, const std::vector<std::string>& names, const Tensors& tensors) {
-    for (std::size_t i = 0; i < tensors.size(); ++i) all.emplace_back(prefix + names[i], tensors[i]);
-  };
-  add("", model.parameter_names, state.params);
-  add("state.", model.state_names, state.state);
-  all.emplace_back("optimizer.step", state.optimizer.step);
-  add("optimizer.momentum.", model.parameter_names, state.optimizer.momentum);
-  add("optimizer.squares.", model.parameter_names, state.optimizer.squares);
-  return all;
-}
-
 std::string first_difference(const Model& model, const TrainState& a, const TrainState& b) {
   const auto left = named_tensors(model, a), right = named_tensors(model, b);
   for (std::size_t i = 0; i < left.size(); ++i) {

@@ -40,7 +40,4 @@ Tensors abstract_batch(const Model& model);
 // "" or the name of the first tensor whose bytes differ.
 std::string first_difference(const Model& model, const TrainState& a, const TrainState& b);
 
-// Every tensor of the state by the name it has in a checkpoint, in a fixed order.
-std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state);
-
 }  // namespace tidemark::cli

@@ -26,6 +26,8 @@ class Args {
   virtual void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) = 0;
   virtual void flag(const std::string& names, bool& value, const std::string& doc) = 0;
   virtual void required(const std::string& name) = 0;
+  // What an option or positional is mostly given, for shells to offer; the verb itself says what is wrong with another.
+  virtual void choices(const std::string& name, const std::vector<std::string>& values) = 0;
   // Shown below the options.
   virtual void footer(const std::string& text) = 0;
 };
@@ -39,7 +41,7 @@ class Command {
 
 struct Verb {
   const char* name;
-  const char* doc;
+  const char* doc;  // "": for the project's own use, not listed
   std::unique_ptr<Command> (*make)();
 };
 
@@ -64,5 +66,6 @@ std::unique_ptr<Command> show_verb();
 std::unique_ptr<Command> explain_verb();
 std::unique_ptr<Command> fit_verb();
 std::unique_ptr<Command> whatif_verb();
+std::unique_ptr<Command> generate_verb();
 
 }  // namespace tidemark::cli

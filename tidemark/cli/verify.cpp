@@ -24,7 +24,8 @@ class VerifyVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budget_, "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+    args.option("-b,--budget", budget_,
+                "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
     args.required("--budget");
     model_.declare(args);
     args.option("--steps", steps_, "Training steps to run each way");
@@ -32,8 +33,10 @@ class VerifyVerb : public Command {
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
     args.flag("--json", json_, "Print {budget, peak_predicted, peak_measured, bitwise_equal}");
     args.footer(
-        "Compared byte by byte: every loss, and after the last step every parameter, running statistic and optimizer\n"
-        "state (the first moment of adam and adamw holds the gradients). Exit code 2: a bit differs, or more was\n"
+        "Compared byte by byte: every loss, and after the last step every parameter, running statistic and "
+        "optimizer\n"
+        "state (the first moment of adam and adamw holds the gradients). Exit code 2: a bit differs, or more "
+        "was\n"
         "allocated than promised.\n"
         "Example: tidemark verify resnet18 --batch 4 --size 64 --budget 50%");
   }
@@ -67,8 +70,8 @@ class VerifyVerb : public Command {
     }
     if (!differs.empty()) fmt::print(stderr, "tidemark: [verify] {} differs\n", differs);
     if (!kept) {
-      fmt::print(stderr, "tidemark: [verify] {} bytes measured vs {} predicted and a budget of {}\n", under.measured,
-                 under.predicted, under.budget);
+      fmt::print(stderr, "tidemark: [verify] {} bytes measured vs {} predicted and a budget of {}\n",
+                 under.measured, under.predicted, under.budget);
     }
     return differs.empty() && kept ? Exit::done : Exit::no;
   }
@@ -83,7 +86,8 @@ class VerifyVerb : public Command {
     const double begin = cpu_seconds();
     for (std::int64_t i = 0; i < steps_ && !was_interrupted(); ++i) {
       line.show(fmt::format("step {} of {} {}", i + 1, steps_, how));
-      outcome.losses.push_back(training.step(random_batch(training.model(), static_cast<std::uint64_t>(seed_), i)));
+      outcome.losses.push_back(
+          training.step(random_batch(training.model(), static_cast<std::uint64_t>(seed_), i)));
     }
     outcome.seconds = cpu_seconds() - begin;
     outcome.state = training.state();
@@ -95,9 +99,11 @@ class VerifyVerb : public Command {
 
   void print(const Model& model, const Outcome& under, const Outcome& all, const std::string& differs) const {
     Table table;
-    table.row("model", fmt::format("{}, {} parameters, {} steps", model.name, model.parameter_count(), steps_));
+    table.row("model",
+              fmt::format("{}, {} parameters, {} steps", model.name, model.parameter_count(), steps_));
     table.row("budget", fmt::format("{} ({} bytes)", format_bytes(under.budget), under.budget));
-    table.row("peak", fmt::format("{} predicted, {} measured", format_bytes(under.predicted), format_bytes(under.measured)));
+    table.row("peak", fmt::format("{} predicted, {} measured", format_bytes(under.predicted),
+                                  format_bytes(under.measured)));
     table.row("store all", fmt::format("{} measured", format_bytes(all.measured)));
     table.row("CPU time", fmt::format("{} a step vs {} with everything kept",
                                       format_seconds(under.seconds / static_cast<double>(steps_)),

@@ -3,6 +3,7 @@
 
 #include "tidemark/compile/loops.h"
 #include "tidemark/ir/fuse.h"
+#include "tidemark/ir/join.h"
 #include "tidemark/ir/layout.h"
 #include "tidemark/ir/passes.h"
 #include "tidemark/ir/turn.h"
@@ -64,6 +65,9 @@ Graph optimise(Graph graph, const OptimiseOptions& options) {
     graph = verified(dce(graph));
     graph = verified(fold(graph, evaluate));
     graph = verified(cse(graph));
+    graph = verified(join_products(std::move(graph), {*find_op("matmul"), *find_op("add"), *find_op("permute"), *find_op("concat")}));
+    graph = verified(join_rows(std::move(graph), *find_op("add"), *find_op("index_add"), *find_op("index_add_to")));
+    graph = verified(cse(dce(graph)));
     graph = verified(turn_products(std::move(graph), *find_op("matmul"), *find_op("permute")));
   }
   graph = verified(shape_loops(std::move(graph)));

@@ -2,11 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "tidemark/compile/compiled.h"
 
 namespace tidemark {
 
-// Throws Error(infeasible) where nothing fits; the plan has passed check().
-plan::Plan make_plan(const plan::Problem& problem, const CompileOptions& options);
+struct Planned {
+  plan::Plan plan;
+  Program program;
+  std::shared_ptr<const Planned> fallback = nullptr;  // to start over with where a codec's slot is too small
+};
+// Adds tiers, makers and pins to `posed`, plans it and lowers the plan. Throws Error(infeasible) where nothing fits; the plan has
+// passed check(). `tiers`: those of the options with their rates.
+// `threads` and `profile`: as posed with.
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile);
+
+// The same for what plan_posed has been through before, when its seconds or the budget have changed.
+struct Replanning {
+  const plan::Plan* from = nullptr;  // a plan to start with
+  std::function<bool()> stop = {};   // asked now and then
+};
+Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how);
 
 }  // namespace tidemark

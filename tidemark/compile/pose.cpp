@@ -102,6 +102,14 @@ Posed pose(Graph graph, const PoseOptions& given) {
         task.in_place.emplace_back(b, buffer(to));
       }
     }
+    const auto operand = [&](ValueId v) {
+      const Value& value = graph.value(v);
+      return BufferPart{buffer(v), value.layout.offset * size_of(value.type.dtype)};
+    };
+    TaskOperands operands;
+    for (const ValueId v : node.in) operands.in.push_back(operand(v));
+    for (const ValueId v : node.out) operands.out.push_back(operand(v));
+    binding.operands_of_task.push_back(std::move(operands));
     problem.tasks.push_back(std::move(task));
     binding.node_of_task.push_back(static_cast<std::int32_t>(n));
     binding.kernel_of_task.push_back(std::move(kernel));

@@ -18,9 +18,20 @@ struct PoseOptions {
   std::shared_ptr<RegionCache> regions;  // of loops; null: one for this call
 };
 
+// Another way to have a value when it is wanted (compile/makers.h): tasks that run, and tasks that they run instead of.
+struct Maker {
+  std::string method;          // "mask", "factor", "in consumer", or a codec's name
+  plan::BufferId buffer = -1;  // what need not be kept
+  std::vector<plan::TaskId> run, instead;
+  Bytes saved = 0;     // bytes fewer between the uses
+  double seconds = 0;  // more
+  bool lossy = false, can_overflow = false;
+};
+
 struct Posed {
   plan::Problem problem;
   Binding binding;
+  std::vector<Maker> makers{};  // of its optional tasks
 };
 // The graph's updates must be placed (place_updates) and its layouts chosen.
 TIDEMARK_API Posed pose(Graph graph, const PoseOptions& options);

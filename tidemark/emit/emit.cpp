@@ -64,9 +64,9 @@ class Emitter {
     const Graph& g = s.binding.graph;
     std::string body;
     for (const Instr& instr : s.program.instrs) {
+      if (instr.kind != Instr::Kind::run) fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
       const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
-      if (n < 0)
-        fail(Error::Kind::unsupported, "[emit] task {} of the plan is no node of the graph", instr.task);
+      if (n < 0) fail(Error::Kind::unsupported, "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
       const Node& node = g.nodes[static_cast<std::size_t>(n)];
       Task task{.graph = g, .node = node};
       const Place* p = s.program.places.data() + instr.first_place;

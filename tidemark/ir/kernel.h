@@ -41,6 +41,9 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual void run(const Operands& operands) const = 0;
   Bytes workspace() const { return workspace_; }
+  // A codec whose result may not fit its slot says so with overflowed() behind a run.
+  virtual bool can_overflow() const { return false; }
+  virtual bool overflowed() const { return false; }
 
  protected:
   Bytes workspace_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ir/storage.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -9,11 +11,17 @@
 namespace tidemark {
 namespace {
 
+constexpr Bytes kHugePage = 2_MiB;
+
 std::byte* allocate_aligned(Bytes bytes) {
-  void* data = std::aligned_alloc(static_cast<std::size_t>(kStorageAlign),
-                                  static_cast<std::size_t>(round_up(bytes > 0 ? bytes : 1, kStorageAlign)));
-  if (data == nullptr)
+  const Bytes align = bytes >= kHugePage ? kHugePage : kStorageAlign;
+  const Bytes size = round_up(bytes > 0 ? bytes : 1, kStorageAlign);
+  void* data = nullptr;
+  if (posix_memalign(&data, static_cast<std::size_t>(align), static_cast<std::size_t>(size)) != 0)
     fail(Error::Kind::out_of_memory, "[tensor] the system refused {}", format_bytes(bytes));
+  // Large arrays are streamed, and products walk down their columns: with small pages every few elements cost a walk of
+  // the page table. The tail behind the last whole huge page keeps small ones, so that nothing is wasted.
+  if (align == kHugePage) madvise(data, static_cast<std::size_t>(size / kHugePage * kHugePage), MADV_HUGEPAGE);
   return static_cast<std::byte*>(data);
 }
 

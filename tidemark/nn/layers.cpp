@@ -113,14 +113,18 @@ LstmState lstm_cell(const Lstm& p, const Tensor& projected, const LstmState& sta
 }
 
 Tensor lstm(const Lstm& p, const Tensor& x, LstmState& state) {
-  const Tensors projected = split(matmul(x, p.w_in) + p.b, static_cast<int>(x.size(0)), 0);
+  // Steps as rows of one matrix: what they are split from, and their gradients put together again, are the operands of
+  // one product each.
+  const std::int64_t steps = x.size(0), batch = x.size(1);
+  const Tensors projected =
+      split(matmul(reshape(x, {steps * batch, x.size(2)}), p.w_in) + p.b, static_cast<int>(steps), 0);
   Tensors hidden;
   hidden.reserve(projected.size());
   for (const Tensor& step : projected) {
-    state = lstm_cell(p, squeeze(step, 0), state);
+    state = lstm_cell(p, step, state);
     hidden.push_back(state.hidden);
   }
-  return stack(hidden, 0);
+  return reshape(concat(hidden, 0), {steps, batch, state.hidden.size(1)});
 }
 
 }  // namespace tidemark

@@ -39,7 +39,8 @@ class TIDEMARK_API Indexed {
   std::vector<Index> indices_;
 };
 
-TIDEMARK_API Tensor read_part(const Tensor& x, const std::vector<Index>& indices, Where where);
+TIDEMARK_API Tensor read_part(const Tensor& x, const std::vector<Index>& indices,
+                              Where where = Where::current());
 TIDEMARK_API Tensor write_part(const Tensor& x, const std::vector<Index>& indices, const Operand& part);
 
 }  // namespace tidemark

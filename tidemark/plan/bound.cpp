@@ -54,7 +54,13 @@ class Search {
     result_.seconds = result_.floor_seconds = v_.floor_seconds;
     if (o_.budget >= 0 && v_.tasks() > 0) {
       live_ = profile(v_);
-      scan();
+      for (TaskId t = 0; t < v_.tasks(); ++t) {
+        if (v_.sole[at(t)] && live_[at(t)] > o_.budget) moments_.push_back(t);
+      }
+      if (v_.problem.tiers.empty())
+        scan();
+      else
+        weigh_links();
       if (result_.moment >= 0 && !result_.infeasible) {
         search_more_moments();
         branch_at_best();
@@ -97,6 +103,7 @@ class Search {
   void branch_at_best() {
     CutModel model(v_, result_.moment);
     model.limit_work(work_limit());
+    model.set_links(links_);
     BranchOptions options{.budget = o_.budget,
                           .enough = o_.known_seconds,
                           .leaves = o_.branch ? o_.leaves : 1,
@@ -134,8 +141,10 @@ class Search {
     if (tried_.count(t) != 0 || !more_time()) return;
     CutModel model(v_, t);
     model.limit_work(work_limit());
+    model.set_links(links_);
     Try& entry = tried_[t];
-    const Cut c = model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less, result_.price);
+    const Cut c =
+        model.best(o_.budget, o_.known_seconds, &entry.choice.more, &entry.choice.less, result_.price);
     entry.seconds = c.seconds;
     result_.cuts += model.cuts_made();
     if (c.seconds == std::numeric_limits<double>::infinity()) {
@@ -148,12 +157,79 @@ class Search {
     result_.price = c.price;
   }
 
+  // How much the streams of the tiers count. What they give is concave in the weights, so a search by pattern finds good
+  // ones; tiers share a weight by their rates, so that a byte costs the same through each.
+  void set_weights(double read, double write) {
+    const auto& tiers = v_.problem.tiers;
+    double in = 0, out = 0;
+    for (const Tier& t : tiers) {
+      in += t.read_bytes_per_second;
+      out += t.write_bytes_per_second;
+    }
+    constexpr auto whole = static_cast<double>(Certificate::kWhole);
+    links_.clear();
+    for (const Tier& t : tiers)
+      links_.push_back({static_cast<std::int64_t>(whole * read * t.read_bytes_per_second / in),
+                        static_cast<std::int64_t>(whole * write * t.write_bytes_per_second / out)});
+  }
+
+  // Weights at the fullest moment, or at others where that is a moment at which everything can be moved in time; then
+  // the best moment for them, and the best weights for it.
+  void weigh_links() {
+    if (moments_.empty()) return;
+    const TaskId fullest = *std::max_element(moments_.begin(), moments_.end(),
+                                             [&](TaskId a, TaskId b) { return live_[at(a)] < live_[at(b)]; });
+    double best_read = 0, best_write = 0;
+    const auto search = [&](TaskId t) {
+      CutModel model(v_, t);
+      model.limit_work(work_limit());
+      const auto value = [&](double read, double write) {
+        if (read < 0 || write < 0 || read > 1 || write > 1 || !may_screen(0.8)) return -1.0;
+        set_weights(read, write);
+        model.set_links(links_);
+        const std::int64_t before = model.cuts_made();
+        const double seconds =
+            model.best(o_.budget, o_.known_seconds, nullptr, nullptr, result_.price).seconds;
+        result_.cuts += model.cuts_made() - before;
+        return seconds;
+      };
+      double best = value(best_read, best_write);
+      for (double step = 0.25; step > 0.002; step /= 2) {
+        static constexpr double kDirections[][2] = {{1, 1},  {1, 0},  {0, 1},  {-1, -1},
+                                                    {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
+        for (const auto& d : kDirections) {
+          const double read = best_read + step * d[0], write = best_write + step * d[1];
+          const double seconds = value(read, write);
+          if (!(seconds > best) || seconds == std::numeric_limits<double>::infinity()) continue;
+          best = seconds;
+          best_read = read;
+          best_write = write;
+        }
+      }
+      return best;
+    };
+    search(fullest);
+    if (best_read == 0 && best_write == 0) {
+      for (std::size_t i = 1; i < 8 && best_read == 0 && best_write == 0; ++i)
+        search(moments_[i * (moments_.size() - 1) / 8]);
+    }
+    set_weights(best_read, best_write);
+    if (best_read == 0 && best_write == 0) return;
+    scan();
+    if (result_.moment < 0 || result_.infeasible) return;
+    search(result_.moment);
+    set_weights(best_read, best_write);
+    tried_.erase(result_.moment);
+    look_at(result_.moment);
+  }
+
   // One cut at the best price so far: what a moment promises.
   double screen(TaskId t) {
     const auto [entry, fresh] = screened_.try_emplace(t, 0.0);
     if (!fresh) return entry->second;
     CutModel model(v_, t);
     model.limit_work(work_limit());
+    model.set_links(links_);
     ++result_.cuts;
     return entry->second = model.cut(result_.price, o_.budget).seconds;
   }
@@ -165,13 +241,10 @@ class Search {
   // Where the bound is best is not where most is live, but on a coarse scale it rises to one summit: the fullest
   // moment and a grid first, then steps that halve; at last all neighbours, and the most promising of them whole.
   void scan() {
-    std::vector<TaskId> moments;  // with something to prove
-    for (TaskId t = 0; t < v_.tasks(); ++t) {
-      if (v_.sole[at(t)] && live_[at(t)] > o_.budget) moments.push_back(t);
-    }
+    const std::vector<TaskId>& moments = moments_;
     if (moments.empty()) return;
-    const TaskId fullest = *std::max_element(
-        moments.begin(), moments.end(), [&](TaskId a, TaskId b) { return live_[at(a)] < live_[at(b)]; });
+    const TaskId fullest = *std::max_element(moments.begin(), moments.end(),
+                                             [&](TaskId a, TaskId b) { return live_[at(a)] < live_[at(b)]; });
     look_at(fullest);
     const auto last = static_cast<std::int64_t>(moments.size()) - 1;
     const auto moment = [&](std::int64_t i) { return moments[static_cast<std::size_t>(i)]; };
@@ -231,6 +304,8 @@ class Search {
   BoundOptions o_;
   Limit limit_;
   std::vector<Bytes> live_;
+  std::vector<TaskId> moments_;           // with something to prove
+  std::vector<Certificate::Link> links_;  // with tiers
   std::map<TaskId, Try> tried_;
   std::map<TaskId, double> screened_;
   Certificate certificate_;

@@ -40,6 +40,35 @@ int unit_exponent_for(double floor_seconds) {
   return exponent - 50;
 }
 
+std::vector<Units> away_costs(const Values& values, const std::vector<Certificate::Link>& links,
+                              int unit_exponent) {
+  const auto& tiers = values.problem.tiers;
+  std::vector<Units> costs(at(values.values()), 0);
+  for (ValueId v = 0; v < values.values() && !links.empty(); ++v) {
+    Wide least = Wide{1} << 100;
+    for (std::size_t i = 0; i < tiers.size(); ++i) {
+      const auto copy = [&](double rate) {
+        const double seconds = tiers[i].latency_seconds + static_cast<double>(values.size[at(v)]) / rate;
+        return static_cast<Wide>(std::floor(std::ldexp(seconds, -unit_exponent)));
+      };
+      Wide cost = links[i].read * copy(tiers[i].read_bytes_per_second);
+      if (!values.given[at(v)]) cost += links[i].write * copy(tiers[i].write_bytes_per_second);
+      least = std::min(least, cost / Certificate::kWhole);
+    }
+    costs[at(v)] = static_cast<Units>(std::min(least, Wide{1} << 60));
+  }
+  return costs;
+}
+
+std::pair<std::int64_t, std::int64_t> run_weights(const std::vector<Certificate::Link>& links) {
+  std::pair<std::int64_t, std::int64_t> weights{Certificate::kWhole, Certificate::kWhole};
+  for (const auto& link : links) {
+    weights.first -= link.write;
+    weights.second -= link.read;
+  }
+  return weights;
+}
+
 Evaluation::Evaluation(const Values& values, std::vector<TaskId> moments, int unit_exponent, Bytes budget)
     : values_(values), unit_exponent_(unit_exponent), budget_(budget) {
   for (TaskId t : moments) {
@@ -110,11 +139,18 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     return list;
   };
   Wide total = 0;
+  const auto [weight_before, weight_after] = run_weights(leaf.links);
+  const auto weighted = [&, before = weight_before, after = weight_after](int l, Units cost) {
+    return static_cast<Units>(static_cast<Wide>(cost) * (l == 0 ? before : after) / Certificate::kWhole);
+  };
   for (int l = 0; l <= k; ++l) {
     auto& r = runs(l, l);
-    for (TaskId t = 0; timed && t < n; ++t) r[at(t)] = cost_[at(t)];
+    for (TaskId t = 0; timed && t < n; ++t) r[at(t)] = weighted(l, cost_[at(t)]);
   }
   std::vector<Units> floors = usual_floor_;
+  for (Units& f : floors) {
+    if (!leaf.links.empty()) f = std::min(weighted(0, f), weighted(1, f));
+  }
   if (!timed) floors.assign(floors.size(), 0);
   for (const auto& f : leaf.floors) floors[at(f.task)] = f.y;
   for (TaskId t = 0; t < n; ++t) {
@@ -130,15 +166,17 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     };
     Bytes most = std::max(budget_, held);
     for (Bytes size : values_.size) most = std::max(most, size);
-    if (std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p99 && timed) return -kInfinity;
+    if (std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p89 && timed) return -kInfinity;
     for (ValueId v = 0; v < values_.values(); ++v) stored[at(i)][at(v)] += worth(values_.size[at(v)], false);
     total -= budget_ >= held ? worth(budget_ - held, true) : -worth(held - budget_, false);
   }
+  std::vector<Units> away(at(values_.values()), 0);
+  if (timed) away = away_costs(values_, leaf.links, unit_exponent_);
   const bool movable = !values_.problem.tiers.empty();
   const auto supply = [&](int i, int j, ValueId v, Units y) {
     stored[at(i)][at(v)] -= y;
     for (TaskId m : values_.makers[v]) runs(i, j)[at(m)] -= y;
-    if (movable && !values_.resident[at(v)]) total -= y;  // it may be fetched
+    if (movable && i > 0 && !values_.resident[at(v)]) away[at(v)] -= y;  // it may be fetched
   };
   for (const auto& r : leaf.need) {
     runs(r.i, r.j)[at(r.task)] += r.y;
@@ -177,6 +215,7 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
       add(stored[at(i)][at(v)], range);
     }
   }
+  for (Units cost : away) total += std::min<Units>(cost, 0);
   if (!timed) return total > 0 ? kInfinity : -kInfinity;
   return std::ldexp(static_cast<double>(total), unit_exponent_);
 }

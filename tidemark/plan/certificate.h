@@ -38,6 +38,12 @@ struct Certificate {
     TaskId task;
     Units y;
   };
+  // With tiers and one moment: the parts of kWhole by which the streams of a tier count, instead of the runs: the one
+  // that copies in after the moment, the one that copies out before it.
+  struct Link {
+    std::int64_t read = 0, write = 0;
+  };
+  static constexpr std::int64_t kWhole = 1 << 20;
   // One leaf of the branching, from "not stored" to "stored" in the order of the list.
   struct Leaf {
     std::vector<Decision> decisions;
@@ -48,6 +54,7 @@ struct Certificate {
     std::vector<Keep> keep;
     std::vector<Sum> sum;
     std::vector<Floor> floors;  // instead of the usual one
+    std::vector<Link> links;    // one for each tier, or none: all zero
   };
   std::vector<TaskId> moments;  // each surely runs before the next
   int unit_exponent = 0;        // a unit is 2^unit_exponent seconds
@@ -58,6 +65,12 @@ struct Certificate {
 
 // The unit that suits a problem: its floor is some 2^50 of them.
 TIDEMARK_API int unit_exponent_for(double floor_seconds);
+
+// What it costs at least to have a value in a tier at the moment and to fetch it later, where links count; by value.
+TIDEMARK_API std::vector<Units> away_costs(const Values& values, const std::vector<Certificate::Link>& links,
+                                           int unit_exponent);
+// The part of kWhole by which runs count before the moment and after it.
+TIDEMARK_API std::pair<std::int64_t, std::int64_t> run_weights(const std::vector<Certificate::Link>& links);
 
 // What the certificate's leaves prove, in seconds: the least of them. The facts of its moments may be given.
 class TIDEMARK_API Evaluation {

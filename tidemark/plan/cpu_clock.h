@@ -22,7 +22,11 @@ class Limit {
   bool time_is_up() const { return stopped_ || cpu_seconds() >= end_; }
   double left() const { return stopped_ ? 0 : end_ - cpu_seconds(); }
   // One round of search spent; false when none is left.
-  bool spend_round() { return rounds_ < 0 || rounds_-- > 0; }
+  bool spend_round() {
+    if (rounds_ == 0) return false;
+    if (rounds_ > 0) --rounds_;
+    return true;
+  }
   // How much of the search is behind: by rounds where they are counted, so that what depends on it is the same on every machine.
   double fraction() const {
     if (all_rounds_ >= 0)
@@ -30,6 +34,12 @@ class Limit {
     return elapsed() / (end_ - begin_);
   }
   void stop() { stopped_ = true; }
+  // For one of `parts` that work at the same time: the same end, its part of the rounds.
+  Limit share(int parts) const {
+    Limit part = *this;
+    if (rounds_ >= 0) part.rounds_ = part.all_rounds_ = rounds_ / parts;
+    return part;
+  }
 
  private:
   double begin_, end_;

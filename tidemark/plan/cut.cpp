@@ -62,7 +62,6 @@ class CutModel::Builder {
   void run() {
     classify();
     group();
-    if (!v_.problem.tiers.empty()) return;  // all can be moved: nothing has to run again
     for (ValueId v : v_.outputs) demand(-1, v);
     for (TaskId u = 0; u < n_; ++u) {
       if (!fixed_[at(u)]) continue;
@@ -93,6 +92,9 @@ class CutModel::Builder {
       const TaskId duty = v_.duty[at(u)];
       const bool may_be_first = duty >= 0 && !done_[at(duty)];
       charge_[at(u)] = tasks[at(u)].seconds - (may_be_first ? v_.floor[at(duty)] : 0);
+      if (facts_.before[at(u)] && duty >= 0) m_.base_before_ += tasks[at(u)].seconds;
+      if (duty != u || done_[at(u)]) continue;
+      (fixed_[at(u)] ? m_.base_after_ : m_.base_open_) += v_.floor[at(u)];
     }
   }
 
@@ -143,7 +145,8 @@ class CutModel::Builder {
         }
       }
     }
-    if (!one_floor || duty < 0 || shared.reader < 0 || shared_duty_[at(duty)]) return least_charge;
+    if (m_.movable_ || !one_floor || duty < 0 || shared.reader < 0 || shared_duty_[at(duty)])
+      return least_charge;
     shared_duty_[at(duty)] = true;
     shared.duty = duty;
     shared.seconds = std::min(least_seconds, v_.floor[at(duty)]);
@@ -217,9 +220,34 @@ CutModel::CutModel(const Values& values, TaskId moment)
   // Capacities are rounded down, so that they never promise more than the true ones and the flow stays a
   // proof.
   scale_ = std::ldexp(1.0, -unit_exponent_for(values.floor_seconds));
+  movable_ = !values.problem.tiers.empty();
   forced_ = moment_.held;
   for (ValueId v : values.reads[moment]) forced_ += values.size[at(v)];
   Builder(*this, values).run();
+  base_ = values.floor_seconds;
+  away_.assign(at(values.values()), 0);
+}
+
+void CutModel::set_links(std::vector<Certificate::Link> links) {
+  if (!movable_) return;
+  links_ = std::move(links);
+  away_ = away_costs(values_, links_, unit_exponent_for(values_.floor_seconds));
+  const auto [before, after] = run_weights(links_);
+  constexpr auto whole = static_cast<double>(Certificate::kWhole);
+  weight_after_ = static_cast<double>(after) / whole;
+  base_ = base_before_ * static_cast<double>(before) / whole + base_after_ * weight_after_ +
+          base_open_ * static_cast<double>(std::min(before, after)) / whole;
+  for (const Run& run : runs_) flow_.set_capacity(run.edge, capacity_of(run));
+}
+
+MinCut::Flow CutModel::capacity_of(const Run& run) const {
+  return static_cast<MinCut::Flow>(std::max(0.0, run.seconds) * weight_after_ * scale_);
+}
+
+bool CutModel::is_away(const Need& need, double price) const {
+  return movable_ && !values_.resident[at(need.value)] &&
+         price * static_cast<double>(values_.size[at(need.value)]) * scale_ >
+             static_cast<double>(away_[at(need.value)]);
 }
 
 bool CutModel::can_decide(ValueId value) const {
@@ -235,20 +263,25 @@ void CutModel::decide(ValueId value, int decision) {
   need.decision = decision;
 }
 
-Cut CutModel::chosen() const {
+Cut CutModel::chosen(double price) const {
   Cut cut;
   cut.moment = moment_.task;
   cut.bytes = forced_ + decided_;
   for (const Need& need : needs_) {
     const bool stored = need.storable && flow_.source_side(need.node) && !flow_.source_side(need.to);
     if (!stored && need.decision != 1) continue;
+    if (need.decision != 1 && is_away(need, price)) {
+      cut.away.push_back(need.value);
+      cut.extra += static_cast<double>(away_[at(need.value)]) / scale_;
+      continue;
+    }
     cut.stored.push_back(need.value);
     if (need.decision != 1) cut.bytes += values_.size[at(need.value)];
   }
   for (const Run& run : runs_) {
     if (!flow_.source_side(run.node)) continue;
     cut.again.push_back(run.task);
-    cut.extra += run.seconds;
+    cut.extra += run.seconds * weight_after_;
   }
   return cut;
 }
@@ -260,13 +293,15 @@ Cut CutModel::cut(double price, Bytes budget) {
     const double cost = price * static_cast<double>(values_.size[at(need.value)]) * scale_;
     MinCut::Flow capacity = MinCut::kUnlimited >> 5;
     if (cost < static_cast<double>(capacity)) capacity = static_cast<MinCut::Flow>(cost);
+    const bool movable = movable_ && !values_.resident[at(need.value)];
     if (need.decision >= 0) capacity = need.decision == 1 ? 0 : MinCut::kUnlimited;
+    if (movable && need.decision != 1) capacity = std::min(capacity, away_[at(need.value)]);
     flow_.set_capacity(need.edge, capacity);
   }
   const double value = static_cast<double>(flow_.solve()) / scale_;
-  Cut cut = chosen();
+  Cut cut = chosen(price);
   cut.price = price;
-  cut.seconds = values_.floor_seconds + value - price * static_cast<double>(budget - forced_ - decided_);
+  cut.seconds = base_ + value - price * static_cast<double>(budget - forced_ - decided_);
   return cut;
 }
 
@@ -280,15 +315,15 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
     flow_.set_capacity(need.edge, need.decision < 0 ? size : need.decision == 1 ? 0 : MinCut::kUnlimited);
   }
   flow_.solve();
-  const Cut cut = chosen();
+  const Cut cut = chosen(0);
   if (proof != nullptr) {
     *proof = leaf(1);
     std::erase_if(proof->need, [](const auto& r) { return r.i == 0; });
     std::erase_if(proof->keep, [](const auto& r) { return r.i == 0; });
     proof->floors.clear();
+    proof->links.clear();
   }
-  for (const Run& run : runs_)
-    flow_.set_capacity(run.edge, static_cast<MinCut::Flow>(std::max(0.0, run.seconds) * scale_));
+  for (const Run& run : runs_) flow_.set_capacity(run.edge, capacity_of(run));
   return cut;
 }
 
@@ -303,9 +338,13 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
   report(left, left);
   if (left.bytes <= budget) return found;
   Cut right;
-  right.extra = most_extra_;
+  right.extra = most_extra_ * weight_after_;
   right.bytes = forced_ + decided_;
-  if (has_unmakeable_) right = least_stored();
+  for (const Need& need : needs_) {
+    if (movable_ && need.to == MinCut::kSink)
+      right.extra += static_cast<double>(away_[at(need.value)]) / scale_;
+  }
+  if (has_unmakeable_ && !movable_) right = least_stored();
   if (right.bytes > budget) {
     found.seconds = kInfinity;
     report(left, right);
@@ -314,7 +353,7 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
   for (int round = 0; round < 64 && left.bytes > right.bytes; ++round) {
     double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
     if (!(price > 0)) break;
-    double meet = values_.floor_seconds + left.extra + price * static_cast<double>(left.bytes - budget);
+    double meet = base_ + left.extra + price * static_cast<double>(left.bytes - budget);
     if (round == 0 && hint > 0) {
       price = hint;
       meet = kInfinity;
@@ -323,7 +362,7 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
     if (c.seconds > found.seconds) found = c;
     if (!flow_.complete()) break;
     // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
-    const bool met = c.seconds >= enough || c.seconds >= meet - 1e-9 * (meet - values_.floor_seconds) ||
+    const bool met = c.seconds >= enough || c.seconds >= meet - 1e-9 * (meet - base_) ||
                      (c.bytes == left.bytes && round > 0) || (c.bytes == right.bytes && round > 0);
     (c.bytes > budget ? left : right) = c;
     if (met) break;
@@ -338,6 +377,7 @@ Certificate::Leaf CutModel::leaf(double price) const {
     if (need.decision >= 0) leaf.decisions.push_back({1, need.value, need.decision == 1});
   }
   leaf.prices = {price};
+  leaf.links = links_;
   for (const Demand& d : demands_) {
     const MinCut::Flow flow = flow_.flow(d.edge);
     if (flow == 0) continue;

@@ -17,6 +17,7 @@ struct Cut {
   double seconds = 0;  // the bound it proves: no plan for the budget is faster; infinity: there is none
   double extra = 0;    // what this choice runs beyond the floor, in seconds
   Bytes bytes = 0;     // live at the moment with this choice, all that must be there counted
+  std::vector<ValueId> away;    // in a tier at the moment, and fetched later
   std::vector<ValueId> stored;  // beside what the task reads and writes
   std::vector<TaskId> again;    // what runs after the moment though it has run before
 };
@@ -39,6 +40,10 @@ class TIDEMARK_API CutModel {
   bool can_decide(ValueId value) const;  // and is open
   void decide(ValueId value, int decision);
 
+  // With tiers: by how much their streams count instead of the runs. Without, what can be moved costs nothing and no
+  // cut proves more than the floor.
+  void set_links(std::vector<Certificate::Link> links);
+
   Cut cut(double price, Bytes budget);
   // The price with the best bound, by intersecting tangents of the concave function of the price. `more` and
   // `less`, if given, receive the cuts next to the best price that store more than the budget allows, and no
@@ -54,7 +59,7 @@ class TIDEMARK_API CutModel {
 
  private:
   class Builder;
-  Cut chosen() const;
+  Cut chosen(double price) const;
   // Where several makers share a floor: part of it is charged for the run that makes `value` for `reader`,
   // which surely runs before the moment or is the moment itself; so that another run after it is beyond the
   // floor.
@@ -81,6 +86,10 @@ class TIDEMARK_API CutModel {
     int edge;
   };
 
+  MinCut::Flow capacity_of(const Run& run) const;
+  // In a tier rather than stored, at this price.
+  bool is_away(const Need& need, double price) const;
+
   const Values& values_;
   Moment moment_;
   MinCut flow_;
@@ -93,6 +102,11 @@ class TIDEMARK_API CutModel {
   std::vector<Shared> shared_;
   Bytes forced_ = 0, decided_ = 0;
   bool has_unmakeable_ = false;
+  bool movable_ = false;  // there are tiers
+  std::vector<Certificate::Link> links_;
+  std::vector<Units> away_;             // by value
+  double weight_after_ = 1, base_ = 0;  // of runs after the moment; what is sure to be spent
+  double base_before_ = 0, base_after_ = 0, base_open_ = 0;  // by when it is spent, in seconds
   double most_extra_ = 0;
   int cuts_made_ = 0;
 };

@@ -6,8 +6,10 @@
 
 namespace tidemark::plan {
 namespace {
+constexpr double kFurther =
+    1.25;  // times the best cost: how far a candidate's is followed, for the next time
 constexpr std::size_t kMostTasks = 600;  // in one closure: beyond it another buffer is the better choice
-}
+}  // namespace
 
 Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   const Model& m = line.model();
@@ -38,6 +40,29 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
     }
     least_seconds_.push_back(least);
   }
+  known_.assign(by_ratio_.size(), {});
+  rank_.assign(static_cast<std::size_t>(m.buffers), -1);
+  for (std::size_t k = 0; k < by_ratio_.size(); ++k)
+    rank_[static_cast<std::size_t>(by_ratio_[k])] = static_cast<std::int32_t>(k);
+  std::vector<std::vector<BufferId>> made_from(static_cast<std::size_t>(m.buffers));
+  for (TaskId t = 0; t < m.tasks; ++t) {
+    if (!m.can_repeat[static_cast<std::size_t>(t)]) continue;
+    for (const BufferId r : m.reads[static_cast<std::size_t>(t)])
+      for (const BufferId w : m.writes[static_cast<std::size_t>(t)])
+        made_from[static_cast<std::size_t>(r)].push_back(w);
+  }
+  for (const auto& list : made_from) {
+    for (const BufferId b : list) made_from_.add(b);
+    made_from_.end_row();
+  }
+  only_maker_.assign(static_cast<std::size_t>(m.buffers), kSeveral);
+  for (BufferId b = 0; b < m.buffers && !m.has_copies(); ++b) {
+    const auto makers = m.makers[static_cast<std::size_t>(b)];
+    if (makers.size() != 1) continue;
+    const auto t = static_cast<std::size_t>(makers.front());
+    if (!m.after[t].empty() || !m.before[t].empty()) continue;
+    only_maker_[static_cast<std::size_t>(b)] = m.can_repeat[t] && m.allowed[t] ? makers.front() : -1;
+  }
 }
 
 bool Drops::may_run(TaskId t, std::int32_t before) const {
@@ -60,6 +85,7 @@ bool Drops::may_run(TaskId t, std::int32_t before) const {
 
 // With several makers: the least seconds, what it reads and is not there counted with its own cheapest maker.
 TaskId Drops::choose_maker(BufferId b, std::int32_t before) {
+  if (const TaskId only = only_maker_[static_cast<std::size_t>(b)]; only != kSeveral) return only;
   const Model& m = line_->model();
   const auto makers = m.makers[static_cast<std::size_t>(b)];
   TaskId best = -1;
@@ -158,24 +184,72 @@ bool Drops::evaluate(BufferId b, std::int32_t at, double most_seconds, Drop& dro
   return collect(b, at, most_seconds, drop);
 }
 
-bool Drops::find(std::int32_t at, Bytes need, double noise, Rng& rng, Drop& best) {
-  double least = std::numeric_limits<double>::infinity(), cap = least;
-  best.buffer = -1;
+// Looks at all candidates only once for a repair. Afterwards what was found of them stands for their cost (lazy greedy: Minoux 1978), except for
+// those that the last drop may have made cheaper; the best is evaluated again until it stays the best.
+bool Drops::find(std::int32_t at, Bytes need, double most_seconds, double noise, Rng& rng, Drop& best) {
+  begin(noise, rng);
+  return find_next(at, need, most_seconds, noise, rng, best);
+}
+
+void Drops::begin(double noise, Rng& rng) {
+  ++repair_;
   price_now_ = noise > 0 ? price_ * std::exp2(6 * rng.uniform() - 3) : price_;
+}
+
+bool Drops::find_next(std::int32_t at, Bytes need, double most_seconds, double noise, Rng& rng, Drop& best) {
+  double least = std::numeric_limits<double>::infinity(), cap = most_seconds;
+  best.buffer = -1;
+  const auto wanted = static_cast<double>(need);
+  const auto look_at = [&](std::size_t k, double factor) {
+    Known& known = known_[k];
+    trial_.buffer = -1;
+    const double dear = kFurther * cap / factor;
+    const bool possible = evaluate(by_ratio_[k], at, dear, trial_);
+    // Without a gap at this moment there is nothing to know, and that is quick to find out.
+    known.repair = trial_.buffer >= 0 ? repair_ : -1;
+    known.seconds = possible                 ? trial_.seconds
+                    : trial_.seconds >= dear ? dear
+                                             : std::numeric_limits<double>::infinity();
+    known.relief = possible ? static_cast<double>(trial_.relief) : std::numeric_limits<double>::infinity();
+    const double score = factor * known.seconds / std::min(known.relief, wanted);
+    if (!possible || score >= least || known.seconds >= most_seconds) return;
+    least = score;
+    cap = std::min(most_seconds, least * wanted);
+    std::swap(best, trial_);
+  };
+  candidates_.clear();
   for (std::size_t k = 0; k < by_ratio_.size(); ++k) {
-    if (ratio_[k] > least) break;
-    if (least_seconds_[k] >= cap || !line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0))
-      continue;
+    if (!line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0)) continue;
     const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
-    if (!evaluate(by_ratio_[k], at, cap / factor, trial_)) continue;
-    const double score = factor * trial_.seconds / static_cast<double>(std::min(trial_.relief, need));
-    if (score < least) {
-      least = score;
-      cap = least * static_cast<double>(need);
-      std::swap(best, trial_);
+    const Known& known = known_[k];
+    if (known.repair == repair_) {
+      const double score = factor * known.seconds / std::min(known.relief, wanted);
+      candidates_.push_back({score, factor, static_cast<std::int32_t>(k)});
+    } else if (ratio_[k] <= least && least_seconds_[k] < cap) {
+      look_at(k, factor);
     }
   }
+  const auto later = [](const Candidate& x, const Candidate& y) { return x.score > y.score; };
+  std::make_heap(candidates_.begin(), candidates_.end(), later);
+  while (!candidates_.empty() && candidates_.front().score < least) {
+    std::pop_heap(candidates_.begin(), candidates_.end(), later);
+    look_at(static_cast<std::size_t>(candidates_.back().which), candidates_.back().factor);
+    candidates_.pop_back();
+  }
   return best.buffer >= 0;
+}
+
+// What the runs of a drop leave behind may serve others: these are evaluated anew.
+void Drops::forget_near(const Drop& drop) {
+  const Model& m = line_->model();
+  for (const TaskId t : drop.tasks) {
+    for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
+      for (const BufferId b : made_from_[static_cast<std::size_t>(w)]) {
+        const std::int32_t k = rank_[static_cast<std::size_t>(b)];
+        if (k >= 0) known_[static_cast<std::size_t>(k)].repair = -1;
+      }
+    }
+  }
 }
 
 void Drops::ban(BufferId b, std::int32_t use) {
@@ -202,15 +276,19 @@ bool Drops::apply(const Drop& drop) {
 Drops::Outcome Drops::repair(double most_seconds, double noise, Rng& rng, int most_drops, Failing failing) {
   const std::size_t mark = line_->mark();
   Drop drop;
+  begin(noise, rng);
   for (int k = 0; line_->peak() > budget_; ++k) {
     const std::int32_t at = line_->profile().where_most();
     Outcome outcome = Outcome::fits;
     if (k >= most_drops || (k % 16 == 15 && limit_ != nullptr && limit_->time_is_up()) ||
-        line_->seconds() > most_seconds || !find(at, line_->peak() - budget_, noise, rng, drop) ||
+        line_->seconds() > most_seconds ||
+        !find_next(at, line_->peak() - budget_, most_seconds - line_->seconds(), noise, rng, drop) ||
         line_->seconds() + drop.seconds > most_seconds) {
       outcome = Outcome::stuck;
     } else if (!apply(drop)) {
       outcome = Outcome::no_room;
+    } else {
+      forget_near(drop);
     }
     if (outcome != Outcome::fits) {
       if (failing == Failing::undo) line_->undo_to(mark);

@@ -25,7 +25,8 @@ class Drops {
   // it costs `most_seconds` or more.
   bool evaluate(BufferId b, std::int32_t at, double most_seconds, Drop& drop);
   // The least seconds per byte, each candidate's ratio multiplied by a random number from [1, 1 + noise]; bytes beyond `need` do not count.
-  bool find(std::int32_t at, Bytes need, double noise, Rng& rng, Drop& best);
+  // None of `most_seconds` or more.
+  bool find(std::int32_t at, Bytes need, double most_seconds, double noise, Rng& rng, Drop& best);
   // Inserts the runs; false (and nothing changed) when there is no room: spread the timeline out and find again.
   bool apply(const Drop& drop);
 
@@ -50,6 +51,9 @@ class Drops {
   Bytes budget() const { return budget_; }
 
  private:
+  void begin(double noise, Rng& rng);
+  bool find_next(std::int32_t at, Bytes need, double most_seconds, double noise, Rng& rng, Drop& best);
+  void forget_near(const Drop& drop);
   TaskId choose_maker(BufferId b, std::int32_t before);
   bool may_run(TaskId t, std::int32_t before) const;
   bool collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop);
@@ -59,7 +63,24 @@ class Drops {
   const Limit* limit_ = nullptr;
   std::vector<BufferId> by_ratio_;             // what can be made again, least seconds per byte first
   std::vector<double> ratio_, least_seconds_;  // of by_ratio_
-  std::vector<std::int32_t> mark_;             // by task: in the closure being built (round number)
+  // What is known of a candidate in the repair under way.
+  struct Known {
+    std::int64_t repair = -1;  // in which it was evaluated
+    double seconds = 0, relief = 0;
+  };
+  std::int64_t repair_ = 0;
+  std::vector<Known> known_;        // of by_ratio_
+  std::vector<std::int32_t> rank_;  // by buffer: its place in by_ratio_, or -1
+  Csr made_from_;                   // by buffer: what the tasks that read it write
+  struct Candidate {
+    double score, factor;
+    std::int32_t which;  // in by_ratio_
+  };
+  std::vector<Candidate> candidates_;
+  // By buffer: its maker where there is one and no version or copy has a say; -1: it cannot run again.
+  static constexpr TaskId kSeveral = -2;
+  std::vector<TaskId> only_maker_;
+  std::vector<std::int32_t> mark_;  // by task: in the closure being built (round number)
   std::int32_t round_ = 0;
   double price_ = 0, price_now_ = 0;
   std::vector<std::int32_t> banned_use_;  // by buffer; -1: none

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/improve.h"
 
+#include <limits>
+
 namespace tidemark::plan {
 
 void Improve::collect_extra() {
@@ -14,8 +16,25 @@ void Improve::collect_extra() {
   }
 }
 
+// What the run makes is then kept from its last event before; what it reads may end earlier.
+bool Improve::may_fit_without(std::int32_t slot) const {
+  const Model& m = line_->model();
+  const auto t = static_cast<std::size_t>(line_->task_at(slot));
+  Bytes freed = 0;
+  for (const BufferId b : m.reads[t]) freed += m.size[static_cast<std::size_t>(b)];
+  for (const BufferId b : m.writes[t]) {
+    const auto& list = line_->events(b);
+    const std::size_t i = line_->event_from(b, slot);
+    if (i == 0 || i + 1 >= list.size() || !list[i + 1].use) continue;
+    const Bytes most = line_->profile().most(list[i - 1].slot + 1, slot - 1);
+    if (m.base + most + m.size[static_cast<std::size_t>(b)] - freed > drops_->budget()) return false;
+  }
+  return true;
+}
+
 bool Improve::try_remove(std::int32_t slot) {
   if (line_->task_at(slot) < 0 || !line_->removable(slot)) return false;
+  if (!may_fit_without(slot)) return false;
   const std::size_t mark = line_->mark();
   line_->remove(slot);
   if (line_->peak() <= drops_->budget()) return true;
@@ -152,6 +171,26 @@ void Improve::advance() {
     if (to >= s) continue;
     move_before(s, to);
   }
+}
+
+bool Improve::shake(double share) {
+  collect_extra();
+  std::sort(extra_.begin(), extra_.end());
+  const auto n = static_cast<std::int64_t>(extra_.size());
+  if (n == 0) return false;
+  const std::size_t mark = line_->mark();
+  const std::int64_t width =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<double>(n)), 1, n);
+  const std::int64_t first = rng_.below(n - width + 1);
+  for (std::int64_t k = first; k < first + width; ++k) {
+    const std::int32_t s = extra_[static_cast<std::size_t>(k)];
+    if (line_->task_at(s) >= 0 && line_->removable(s)) line_->remove(s);
+  }
+  const auto outcome = drops_->repair(std::numeric_limits<double>::infinity(), 0.2 + rng_.uniform(), rng_,
+                                      100 + line_->run_count());
+  if (outcome == Drops::Outcome::fits) return true;
+  line_->undo_to(mark);
+  return false;
 }
 
 bool Improve::ruin_and_recreate(double slack) {

@@ -25,10 +25,14 @@ class Improve {
   // True if the timeline changed.
   bool ruin_and_recreate(double slack);
 
+  // The same with a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
+  bool shake(double share);
+
   Rng& rng() { return rng_; }
 
  private:
   bool touches_copied(TaskId task) const;
+  bool may_fit_without(std::int32_t slot) const;
   bool try_remove(std::int32_t slot);
   void collect_extra();
   bool move_before(std::int32_t from, std::int32_t to);

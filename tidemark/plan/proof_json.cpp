@@ -38,6 +38,7 @@ void write_leaf(JsonWriter& w, const Certificate::Leaf& leaf) {
   write_supply(w, leaf);
   write_rows(w, "sum", leaf.sum, [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.y); });
   write_rows(w, "floors", leaf.floors, [&](const auto& r) { w.value(r.task).value(r.y); });
+  write_rows(w, "links", leaf.links, [&](const auto& r) { w.value(r.read).value(r.write); });
   w.end_object();
 }
 

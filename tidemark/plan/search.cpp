@@ -7,8 +7,12 @@
 namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
-constexpr double kHeat = 0.05;  // of the mean seconds of an extra run: what a round may lose
-constexpr std::size_t kStarts = 4;
+constexpr double kHeat = 0.05;        // of the mean seconds of an extra run: what a round may lose
+constexpr std::int32_t kSources = 8, kAllSources = 64;  // blocks that others are made like, in one go
+constexpr std::size_t kFirstRules = 2, kAllRules = 100;
+constexpr std::size_t kStarts = 4, kMoreStarts = 12;  // searched from first, and when these lead no further
+constexpr std::int64_t kPatience =
+    400;  // rounds without success before a start is given up, beside those it has had
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
 
@@ -40,10 +44,53 @@ void Search::consider() {
   }
 }
 
-void Search::offer(const std::vector<TaskId>& runs) {
+bool Search::offer(const std::vector<TaskId>& runs) {
   line_.assign(runs, kRoom);
+  if (!line_.sound()) return false;
+  if (!options_.recompute && line_.run_count() > static_cast<std::int32_t>(model_->order.size()))
+    return false;
   consider();
-  if (line_.peak() <= options_.budget) starts_.push_back({seconds_now(), runs});
+  bool fits = line_.peak() <= options_.budget;
+  if (!fits && options_.recompute) {
+    fits = model_->has_copies()
+               ? tiers_.repair(improve_.rng(), *limit_)
+               : drops_.repair(std::numeric_limits<double>::infinity(), 0, improve_.rng(),
+                               100 + line_.run_count(), Drops::Failing::leave) == Drops::Outcome::fits;
+    if (fits) settle();
+    consider();
+  }
+  if (fits) starts_.push_back({seconds_now(), line_.runs()});
+  return true;
+}
+
+// What is done in some blocks, in all of them.
+bool Search::stitch_blocks(std::int32_t most_sources) {
+  if (!blocks_ || !blocks_->found()) return false;
+  std::vector<std::int32_t> sources;
+  const std::int32_t count = blocks_->count();
+  if (count <= most_sources) {
+    for (std::int32_t k = 0; k < count; ++k) sources.push_back(k);
+  } else {
+    for (std::int32_t k = 0; k < most_sources; ++k)
+      sources.push_back(static_cast<std::int32_t>(improve_.rng().below(count)));
+  }
+  return stitch(line_, *blocks_, options_.budget, sources, *limit_) > 0;
+}
+
+void Search::adopt(const Search& other) {
+  starts_ = other.starts_;
+  floor_ = other.floor_;
+  tried_all_ = other.tried_all_;
+  drops_.set_price(other.drops_.price());
+  blocks_ = other.blocks_;
+  adopt_best(other);
+}
+
+void Search::adopt_best(const Search& other) {
+  least_peak_ = std::min(least_peak_, other.least_peak_);
+  if (other.best_seconds_ >= best_seconds_) return;
+  best_seconds_ = other.best_seconds_;
+  best_ = other.best_;
 }
 
 std::vector<TaskId> Search::anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves) {
@@ -72,7 +119,7 @@ bool Search::reorder_and_repair() {
                        Drops::Failing::leave) == Drops::Outcome::fits;
 }
 
-void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
+void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule, std::size_t last_rule) {
   using Side = CutRule::Side;
   static constexpr CutRule kRules[] = {{.side = Side::mixed},
                                        {.side = Side::mixed, .segments = 12},
@@ -88,8 +135,9 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
                                  {.side = Side::mixed, .segments = std::max(16, model_->tasks / 4000)},
                                  {.side = Side::mixed, .segments = std::max(64, model_->tasks / 1000)}};
   const bool large = model_->tasks > kMiddling;
-  const std::size_t count = large ? std::size(large_rules) : thorough ? std::size(kRules) : 2;
-  for (std::size_t k = 0; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough; ++k) {
+  const std::size_t count = std::min(last_rule, large ? std::size(large_rules) : std::size(kRules));
+  for (std::size_t k = first_rule; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough;
+       ++k) {
     line_.assign(order, kRoom);
     CutRule rule = large ? large_rules[k] : kRules[k];
     if (found() && limit_->fraction() > 0.25) break;
@@ -105,6 +153,10 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
     if (!fits) continue;
     settle();
     consider();
+    if (stitch_blocks(kAllSources)) {
+      settle();
+      consider();
+    }
     starts_.push_back({seconds_now(), line_.runs()});
   }
 }
@@ -122,6 +174,8 @@ void Search::start_with_copies(const std::vector<TaskId>& order) {
 }
 
 void Search::start() {
+  if (options_.blocks && options_.recompute && !model_->has_copies() && model_->tasks <= kMiddling)
+    blocks_.emplace(*model_);
   std::vector<TaskId> given = model_->order;
   if (model_->has_copies()) given = with_required_copies(*model_, given, false);
   line_.assign(given, kRoom);
@@ -148,9 +202,12 @@ void Search::start() {
     if (found() && best_seconds_ <= floor_) return;
   }
   const auto n = static_cast<std::int64_t>(model_->order.size());
+  const auto late = [&] { return limit_->time_is_up() || (found() && limit_->fraction() > 0.25); };
+  // A plan first, then better orders to start from.
+  if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
   if (options_.reorder && n <= kMiddling) {
     for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
-      if (limit_->time_is_up()) break;
+      if (late()) break;
       orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
       line_.assign(orders.back(), kRoom);
       consider();
@@ -163,18 +220,22 @@ void Search::start() {
   }
   if (options_.recompute) {
     for (std::size_t k = 0; k < orders.size(); ++k) {
-      if (std::find(orders.begin(), orders.begin() + static_cast<std::ptrdiff_t>(k), orders[k]) !=
-          orders.begin() + static_cast<std::ptrdiff_t>(k))
-        continue;
-      start_from(orders[k], k == 0);
-      if (best_seconds_ <= options_.enough ||
-          (found() && (model_->tasks > kMiddling || limit_->fraction() > 0.25)))
-        break;
+      if (best_seconds_ <= options_.enough || late() || (found() && n > kMiddling)) break;
+      const auto here = orders.begin() + static_cast<std::ptrdiff_t>(k);
+      if (k == 0)
+        start_from(orders[k], kFirstRules, kAllRules);
+      else if (std::find(orders.begin(), here, orders[k]) == here)
+        start_from(orders[k], 0, kFirstRules);
     }
   }
   std::stable_sort(starts_.begin(), starts_.end(),
                    [](const Start& x, const Start& y) { return x.seconds < y.seconds; });
-  if (starts_.size() > kStarts) starts_.resize(kStarts);
+  // Equal ones lead to the same.
+  starts_.erase(std::unique(starts_.begin(), starts_.end(),
+                            [](const Start& x, const Start& y) { return x.runs == y.runs; }),
+                starts_.end());
+  if (starts_.size() > kMoreStarts) starts_.resize(kMoreStarts);
+  tried_all_ = !limit_->time_is_up();
 }
 
 double Search::typical_extra() const {
@@ -205,18 +266,20 @@ bool Search::remove_and_reorder() {
   return true;
 }
 
-void Search::rounds_from(const Start& start, double until, double heat, const std::function<bool()>& go_on) {
+void Search::rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on) {
+  const auto [until, heat, length] = stretch;
   line_.assign(start.runs, kRoom);
   const double from = limit_->fraction();
   const bool copies = model_->has_copies();
-  double current = seconds_now();
+  double current = seconds_now(), least = current;
   double joint =
       options_.reorder && model_->tasks <= kMiddling ? 64 : 0;  // rounds between attempts to reorder
-  std::int64_t round = 0;
+  std::int64_t round = 0, last_success = 0, last_stitched = 0;
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
-         limit_->spend_round()) {
+         (length > 0 ? round < length : round <= 2 * last_success + kPatience) && limit_->spend_round()) {
     ++round;
-    const double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
+    double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
+    if (length > 0) left = std::min(left, 1 - static_cast<double>(round) / static_cast<double>(length));
     const double slack = heat * left * left * typical_extra() * -std::log(improve_.rng().uniform() + 1e-12);
     bool changed = improve_.ruin_and_recreate(slack);
     if (changed && copies && seconds_now() > current + slack) {
@@ -240,12 +303,20 @@ void Search::rounds_from(const Start& start, double until, double heat, const st
       current = seconds_now();
       consider();
     }
-    if (round % 512 == 0) {
-      if (!go_on()) limit_->stop();
-      if (current > best_seconds_ + 8 * heat * typical_extra()) {
-        line_.assign(best_, kRoom);
-        current = seconds_now();
-      }
+    if (round % 128 == 0 && last_success > last_stitched && stitch_blocks(kSources)) {
+      last_stitched = round;
+      line_.forget_log();
+      current = seconds_now();
+      consider();
+    }
+    if (current < least * (1 - 1e-9)) {
+      least = current;
+      last_success = round;
+    }
+    if (round % 64 == 0 && !go_on()) limit_->stop();
+    if (round % 512 == 0 && current > best_seconds_ + 8 * heat * typical_extra()) {
+      line_.assign(best_, kRoom);
+      current = seconds_now();
     }
   }
   improve_.substitute();
@@ -255,16 +326,31 @@ void Search::rounds_from(const Start& start, double until, double heat, const st
   consider();
 }
 
+// A little from each start, then from the best. When nothing more is found there: hotter, from the best, from the best with a part of it made anew
+// and from the starts in turn, longer each time (iterated local search: Lourenco, Martin, Stuetzle 2003).
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
-  if (best_seconds_ <= options_.enough) return;
-  const auto count = starts_.size();
+  const auto count = std::min(starts_.size(), kStarts);
   if (count > 1) {
     for (std::size_t k = 0; k < count; ++k) {
-      rounds_from(starts_[k], 0.4 * static_cast<double>(k + 1) / static_cast<double>(count), kHeat, go_on);
+      const double until = 0.4 * static_cast<double>(k + 1) / static_cast<double>(count);
+      rounds_from(starts_[k], {.until = until, .heat = kHeat}, go_on);
     }
   }
-  rounds_from({best_seconds_, best_}, 1, kHeat, go_on);
+  rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
+  static constexpr double kHeats[] = {1, 0.3, 3};
+  for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;
+       ++k) {
+    Start next{best_seconds_, best_};
+    if (k % 3 == 1) {
+      line_.assign(best_, kRoom);
+      if (improve_.shake(0.2 + 0.8 * improve_.rng().uniform())) next.runs = line_.runs();
+    } else if (k % 3 == 2) {
+      next = starts_[k / 3 % starts_.size()];
+    }
+    const auto length = static_cast<std::int64_t>(kPatience * (2 + k / 3));
+    rounds_from(next, {.until = 1, .heat = kHeats[k / 3 % 3], .length = length}, go_on);
+  }
 }
 
 }  // namespace tidemark::plan

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
+#include "tidemark/plan/blocks.h"
 #include "tidemark/plan/improve.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/start_cut.h"
@@ -15,7 +17,7 @@ namespace tidemark::plan {
 struct SearchOptions {
   Bytes budget = 0;
   std::uint64_t seed = 0;
-  bool reorder = true, recompute = true, tiers = true;
+  bool reorder = true, recompute = true, tiers = true, blocks = true;
   double enough = 0;  // seconds at which to stop
 };
 
@@ -23,16 +25,24 @@ class Search {
  public:
   Search(const Model& model, const SearchOptions& options, Limit& limit);
 
-  // A sequence known beforehand, fitting or not: considered, and started from.
-  void offer(const std::vector<TaskId>& runs);
+  // A sequence known beforehand, made to fit if it does not, and started from. False if it is no plan under the options.
+  bool offer(const std::vector<TaskId>& runs);
   void start();
   void improve(const std::function<bool()>& go_on);
+
+  // Takes over the starts and the best of a search that has started on the same model.
+  void adopt(const Search& other);
+  void adopt_best(const Search& other);
+
+  void set_enough(double seconds) { options_.enough = seconds; }
 
   bool found() const { return !best_.empty(); }
   const std::vector<TaskId>& best() const { return best_; }
   double best_seconds() const { return best_seconds_; }
   // The least peak of any sequence seen, for those who found none that fits.
   Bytes least_peak() const { return least_peak_; }
+  // Whether `start` came to its end; else the time was up before.
+  bool tried_all() const { return tried_all_; }
   // Seconds of the first sequence: what overheads are measured from.
   double floor() const { return floor_; }
 
@@ -45,10 +55,17 @@ class Search {
   // With the time that copies add.
   double seconds_now() const { return model_->has_copies() ? tiers_.seconds() : line_.seconds(); }
   void start_with_copies(const std::vector<TaskId>& order);
-  void start_from(const std::vector<TaskId>& order, bool thorough);
+  // By the rules of a cut from the first to before the last.
+  void start_from(const std::vector<TaskId>& order, std::size_t first_rule, std::size_t last_rule);
   std::vector<TaskId> anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves);
-  void rounds_from(const Start& start, double until, double heat, const std::function<bool()>& go_on);
+  struct Stretch {
+    double until = 1;         // part of the limit
+    double heat = 0;          // of the mean seconds of an extra run, falling to none
+    std::int64_t length = 0;  // rounds; 0: until nothing more is found
+  };
+  void rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on);
   void settle();
+  bool stitch_blocks(std::int32_t most_sources);
   bool reorder_and_repair();
   bool remove_and_reorder();
   double typical_extra() const;
@@ -61,11 +78,13 @@ class Search {
   Improve improve_;
   Reorder reorder_;
   TierSearch tiers_;
+  std::optional<Blocks> blocks_;
   double mean_size_ = 1, floor_ = 0;
   std::vector<Start> starts_;
   std::vector<TaskId> best_;
   double best_seconds_;
   Bytes least_peak_;
+  bool tried_all_ = false;
 };
 
 }  // namespace tidemark::plan

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/solve.h"
 
+#include <atomic>
+#include <exception>
 #include <limits>
+#include <memory>
+#include <thread>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/bound.h"
@@ -14,7 +18,11 @@ namespace tidemark::plan {
 namespace {
 
 constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
-constexpr int kPackings = 6;  // tries to give offsets before the live bytes alone are blamed
+constexpr int kPackings = 6;      // tries to give offsets before the live bytes alone are blamed
+constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
+constexpr double kNear = 0.02,
+                 kEarly = 0.15;  // a gap that branching may close, and when in the search to try
+constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 // Steps and live figures of a sequence, as replay sees them.
 Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
@@ -30,9 +38,13 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
   return plan;
 }
 
-// The rest is for bounds, and for what grows with the problem: steps, check, hash.
-double search_share(const Problem& problem, const Options& options) {
-  return (options.bounds ? 0.8 : 1.0) * (problem.tasks.size() > 20000 ? 0.7 : 1.0);
+// What comes whatever the search does: the model, steps, hash and check.
+double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>(problem.tasks.size()); }
+
+// The rest is for bounds.
+double search_seconds(const Problem& problem, const Options& options) {
+  const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
+  return (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
 }
 
 class Solver {
@@ -40,11 +52,12 @@ class Solver {
   Solver(const Problem& problem, const Options& options)
       : problem_(problem),
         options_(options),
-        limit_(search_share(problem, options) * options.time_limit, options.effort),
+        limit_(search_seconds(problem, options), options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
         budget_(options.budget < 0 ? kNoLimit : options.budget) {}
 
   Plan run() {
+    refuse_bad_warm_start();
     bound_first();
     Plan plan;
     if (!bound_.infeasible) plan = best_plan();
@@ -64,6 +77,16 @@ class Solver {
   }
 
  private:
+  void refuse_bad_warm_start() const {
+    if (options_.warm_start == nullptr) return;
+    Plan plan;
+    plan.steps = options_.warm_start->steps;
+    const std::string broken = replay(problem_, plan).broken;
+    if (!broken.empty())
+      fail(Error::Kind::usage,
+           "[solve] the warm start is no plan for this problem: {}; give one that checks, or none", broken);
+  }
+
   void prove_impossible(Plan& plan) {
     const Values values(problem_);
     const PeakBound peak = peak_bound(values);
@@ -92,28 +115,98 @@ class Solver {
         {.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
   }
 
-  // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer.
-  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>* from, Bytes& least_peak) {
+  double enough() const { return bound_.seconds * (1 + std::max(options_.target_gap, kClosed)); }
+
+  // A plan that is next to the bound may be the best already: then branching says so, and there is nothing left to search for.
+  void prove_early(Search& search) {
+    const double best = search.best_seconds();
+    if (tried_to_prove_ || !options_.bounds || budget_ == kNoLimit || limit_.fraction() < kEarly ||
+        best > bound_.seconds * (1 + kNear))
+      return;
+    tried_to_prove_ = true;
+    BoundResult better =
+        bound(problem_, {.budget = budget_, .time_limit = 0.15 * options_.time_limit, .known_seconds = best});
+    if (better.infeasible || better.seconds <= bound_.seconds) return;
+    bound_ = std::move(better);
+    closed_ = best <= enough();
+    search.set_enough(enough());
+  }
+
+  // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer, and from what it had.
+  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>& from, Bytes& least_peak) {
     SearchOptions o{.budget = live,
                     .seed = options_.seed,
                     .reorder = options_.reorder,
                     .recompute = options_.recompute,
-                    .tiers = options_.tiers};
-    o.enough = bound_.seconds * (1 + std::max(options_.target_gap, 1e-12));
+                    .tiers = options_.tiers,
+                    .blocks = options_.blocks,
+                    .enough = enough()};
+    if (!from.empty()) {
+      Limit again(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
+      Search near(model_, o, again);
+      if (near.offer(from) && near.found()) return near.best();
+    }
     Search search(model_, o, limit_);
     if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
-    if (from != nullptr) search.offer(*from);
     search.start();
     if (!go_on("start", search.best_seconds())) limit_.stop();
-    search.improve([&] { return go_on("improve", search.best_seconds()); });
+    if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
+      improve_on_threads(search, o);
+    } else {
+      search.improve([&] {
+        prove_early(search);
+        return go_on("improve", search.best_seconds());
+      });
+    }
     least_peak = search.least_peak();
+    tried_all_ = search.tried_all();
     return search.best();
+  }
+
+  // The same starts on each thread, other random numbers, a share of the rounds; the best of what they find, the first of equals: so the result
+  // depends on seed, effort and threads alone. The caller's thread is one of them and tells of the progress.
+  void improve_on_threads(Search& search, SearchOptions o) {
+    const auto count = static_cast<std::size_t>(options_.threads);
+    std::vector<Limit> limits(count, limit_.share(options_.threads));
+    std::vector<std::unique_ptr<Search>> searches;
+    for (std::size_t k = 0; k < count; ++k) {
+      o.seed = options_.seed + 1000 * k;
+      o.enough = enough();
+      searches.push_back(std::make_unique<Search>(model_, o, limits[k]));
+      searches.back()->adopt(search);
+    }
+    std::atomic<bool> stop = false;
+    std::vector<std::exception_ptr> failures(count);
+    const auto work = [&](std::size_t k) {
+      try {
+        searches[k]->improve([&] {
+          if (k > 0) return !stop.load();
+          prove_early(*searches[0]);
+          return go_on("improve", searches[0]->best_seconds()) && !stop.load();
+        });
+      } catch (...) {
+        failures[k] = std::current_exception();
+      }
+      // With rounds to spend, each spends its own, or the result would depend on who is first.
+      if (options_.effort < 0 && (searches[k]->best_seconds() <= enough_on_threads_ || k == 0)) stop = true;
+    };
+    enough_on_threads_ = enough();
+    {
+      std::vector<std::jthread> others;
+      for (std::size_t k = 1; k < count; ++k) others.emplace_back(work, k);
+      work(0);
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      if (failures[k]) std::rethrow_exception(failures[k]);
+      search.adopt_best(*searches[k]);
+    }
   }
 
   Plan best_plan() {
     Bytes least_peak = 0, live = budget_, least_packed = std::numeric_limits<Bytes>::max();
+    std::vector<TaskId> runs;
     for (int k = 0; k < kPackings; ++k) {
-      const std::vector<TaskId> runs = search(live, nullptr, least_peak);
+      runs = search(live, runs, least_peak);
       if (runs.empty()) break;
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
@@ -125,10 +218,8 @@ class Solver {
       live -= std::max(plan.peak - budget_, (budget_ - model_.base) / 500);
     }
     Plan plan;
-    plan.status =
-        limit_.time_is_up() && options_.effort < 0 && least_peak == std::numeric_limits<Bytes>::max()
-            ? Plan::Status::timed_out
-            : Plan::Status::infeasible;
+    // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
+    plan.status = tried_all_ ? Plan::Status::infeasible : Plan::Status::timed_out;
     // Live bytes that fit are no plan where the offsets do not.
     if (least_peak <= budget_) least_peak = least_packed;
     plan.smallest_peak = least_peak;
@@ -139,14 +230,21 @@ class Solver {
 
   void finish_bound(Plan& plan, bool has_plan) {
     // Near enough already: what is left to do is the certificate.
-    const bool enough =
+    const bool near =
         has_plan && options_.target_gap > 0 && plan.seconds <= bound_.seconds * (1 + options_.target_gap);
-    const double share = 0.2 * options_.time_limit;
-    BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
-                   .time_limit = enough ? share : std::max(share, options_.time_limit - limit_.elapsed())};
-    if (enough) o.branch = false;
-    if (has_plan) o.known_seconds = plan.seconds;
-    bound_ = bound(problem_, o);
+    const bool done = closed_ && has_plan && plan.seconds <= enough();
+    if (!done) {
+      // A bound may take longer than it is given, by a cut or a program.
+      const double left = 0.85 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
+                   share = 0.1 * options_.time_limit;
+      BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
+                     .time_limit = near ? share : std::max(share, left)};
+      if (near) o.branch = false;
+      if (has_plan) o.known_seconds = plan.seconds;
+      BoundResult last = bound(problem_, o);
+      if (last.infeasible || last.seconds >= bound_.seconds || bound_.proof.json.empty())
+        bound_ = std::move(last);
+    }
     if (bound_.infeasible) return;
     plan.seconds_bound = has_plan ? std::min(bound_.seconds, plan.seconds) : bound_.seconds;
     plan.proof = bound_.proof;
@@ -159,6 +257,9 @@ class Solver {
   Model model_;
   Bytes budget_;
   BoundResult bound_;
+  bool tried_to_prove_ = false, closed_ = false;
+  bool tried_all_ = true;
+  double enough_on_threads_ = 0;
 };
 
 }  // namespace

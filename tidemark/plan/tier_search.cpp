@@ -153,7 +153,7 @@ bool TierSearch::apply(const Offer& offer, std::int32_t at) {
 
 bool TierSearch::try_drop(std::int32_t at, Bytes need, double most_ratio, Rng& rng) {
   Drop drop;
-  if (!drops_->find(at, need, 0, rng, drop)) return false;
+  if (!drops_->find(at, need, std::numeric_limits<double>::infinity(), 0, rng, drop)) return false;
   if (drop.seconds / static_cast<double>(std::min(drop.relief, need)) > most_ratio) return false;
   return drops_->apply(drop);
 }

@@ -202,6 +202,20 @@ bool Timeline::sound_around(TaskId task) const {
   return true;
 }
 
+bool Timeline::sound() const {
+  for (const auto& list : events_) {
+    if (!list.empty() && list.front().use) return false;
+  }
+  for (TaskId t = 0; t < model_->tasks; ++t) {
+    const auto i = static_cast<std::size_t>(t);
+    if (model_->group[i] >= 0 && group_runs_[static_cast<std::size_t>(model_->group[i])] < 1) return false;
+    const auto count = runs_of(t).size();
+    if (count > 0 && (!model_->allowed[i] || (count > 1 && !model_->can_repeat[i]) || !versions_in_order(t)))
+      return false;
+  }
+  return true;
+}
+
 bool Timeline::versions_in_order(TaskId task) const {
   const auto& runs = runs_of(task);
   if (runs.empty()) return true;

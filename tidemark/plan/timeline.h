@@ -40,6 +40,7 @@ class Timeline {
   // Every use has a maker before it, every required task runs, versions are in order, as far as `task` can change that.
   bool sound_around(TaskId task) const;
   bool versions_in_order(TaskId task) const;
+  bool sound() const;  // the same of all tasks
   // No use depends on this run alone, and its task's work is done elsewhere.
   bool removable(std::int32_t slot) const;
   // Makes `count` slots before the run at `slot` empty by moving runs left; the first of them, or -1 when too many had to move.

@@ -18,19 +18,25 @@ std::string perfetto_trace(const plan::Problem& problem, const plan::Plan& plan)
   for (const Run& r : story.runs) {
     const plan::Task& task = problem.tasks[static_cast<std::size_t>(r.task)];
     w.new_line().begin_object().field("ph", "X").field("pid", 1).field("tid", 1).field("name", task.name);
-    w.field("cat", r.again ? "recompute" : "run").field("ts", r.begin * 1e6).field("dur", (r.end - r.begin) * 1e6);
-    w.key("args").begin_object().field("kind", task.kind).field("recomputed", r.again).end_object().end_object();
+    w.field("cat", r.again ? "recompute" : "run")
+        .field("ts", r.begin * 1e6)
+        .field("dur", (r.end - r.begin) * 1e6);
+    w.key("args")
+        .begin_object()
+        .field("kind", task.kind)
+        .field("recomputed", r.again)
+        .end_object()
+        .end_object();
     w.begin_object().field("ph", "C").field("pid", 1).field("name", "live bytes").field("ts", r.begin * 1e6);
     w.key("args").begin_object().field("bytes", r.live).end_object().end_object();
   }
   for (const Copy& c : story.copies) {
-    const plan::Tier& tier = problem.tiers[static_cast<std::size_t>(c.tier)];
-    const double rate = c.out ? tier.write_bytes_per_second : tier.read_bytes_per_second;
-    const double begin = c.run < static_cast<std::int32_t>(story.runs.size()) ? story.runs[static_cast<std::size_t>(c.run)].begin : plan.seconds;
-    const double seconds = tier.latency_seconds + static_cast<double>(problem.size(c.buffer)) / rate;
     w.new_line().begin_object().field("ph", "X").field("pid", 1).field("tid", 2);
     w.field("name", problem.buffers[static_cast<std::size_t>(c.buffer)].name + (c.out ? " out" : " in"));
-    w.field("cat", tier.name).field("ts", begin * 1e6).field("dur", seconds * 1e6).end_object();
+    w.field("cat", problem.tiers[static_cast<std::size_t>(c.tier)].name)
+        .field("ts", c.begin * 1e6)
+        .field("dur", (c.end - c.begin) * 1e6)
+        .end_object();
   }
   w.end_array().end_object();
   return w.take();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tidemark/plan/plan.h"
+#include "tidemark/report/labels.h"
 
 namespace tidemark {
 
@@ -18,10 +19,12 @@ struct FrontierPoint {
 struct ReportOptions {
   std::string title;                        // "": the problem's name
   std::span<const FrontierPoint> frontier;  // drawn with this plan's point, where given
-  const plan::Plan* other = nullptr;        // a second plan of the same problem: a table of what differs
+  const plan::Plan* other = nullptr;  // a second plan of the same problem: what differs, and its profile
+  const Labels* labels = nullptr;     // types and lines of the buffers, where they are known
 };
 
-TIDEMARK_API std::string html_report(const plan::Problem& problem, const plan::Plan& plan, const ReportOptions& options = {});
+TIDEMARK_API std::string html_report(const plan::Problem& problem, const plan::Plan& plan,
+                                     const ReportOptions& options = {});
 // The JSON of chrome://tracing and Perfetto: a slice for each run and copy, a counter of live bytes.
 TIDEMARK_API std::string perfetto_trace(const plan::Problem& problem, const plan::Plan& plan);
 

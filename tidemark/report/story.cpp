@@ -19,7 +19,9 @@ class Offsets {
   }
 
  private:
-  static std::int64_t key(std::int32_t step, plan::BufferId buffer) { return (static_cast<std::int64_t>(step) << 32) ^ static_cast<std::uint32_t>(buffer); }
+  static std::int64_t key(std::int32_t step, plan::BufferId buffer) {
+    return (static_cast<std::int64_t>(step) << 32) ^ static_cast<std::uint32_t>(buffer);
+  }
   std::unordered_map<std::int64_t, Bytes> at_;
 };
 
@@ -37,7 +39,8 @@ Story tell(const plan::Problem& problem, const plan::Plan& plan) {
   live = story.resident;
   double now = 0;
   const auto born = [&](plan::BufferId b, std::size_t step) {
-    if (problem.buffers[static_cast<std::size_t>(b)].resident || alive[static_cast<std::size_t>(b)] >= 0) return;
+    if (problem.buffers[static_cast<std::size_t>(b)].resident || alive[static_cast<std::size_t>(b)] >= 0)
+      return;
     alive[static_cast<std::size_t>(b)] = static_cast<std::int32_t>(story.lives.size());
     const auto run = static_cast<std::int32_t>(story.runs.size());
     story.lives.push_back({b, run, run + 1, offsets.at(step, b), problem.size(b)});
@@ -52,6 +55,18 @@ Story tell(const plan::Problem& problem, const plan::Plan& plan) {
     index = -1;
   };
   std::vector<char> leaving(problem.buffers.size(), 0);
+  std::vector<double> free_at(2 * problem.tiers.size(), 0), arrives(problem.buffers.size(), 0);
+  const auto copy = [&](const plan::Step& step, bool out) {
+    const plan::Tier& tier = problem.tiers[static_cast<std::size_t>(step.tier)];
+    double& free = free_at[2 * static_cast<std::size_t>(step.tier) + (out ? 1 : 0)];
+    const double begin = std::max(now, free);
+    free = begin + tier.latency_seconds +
+           static_cast<double>(problem.size(step.id)) /
+               (out ? tier.write_bytes_per_second : tier.read_bytes_per_second);
+    arrives[static_cast<std::size_t>(step.id)] = free;
+    story.copies.push_back(
+        {step.id, step.tier, out, static_cast<std::int32_t>(story.runs.size()), begin, free});
+  };
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const plan::Step& step = plan.steps[s];
     switch (step.kind) {
@@ -63,10 +78,12 @@ Story tell(const plan::Problem& problem, const plan::Plan& plan) {
         const Bytes workspace = round_up(task.workspace, problem.align);
         if (workspace > 0) {
           const auto run = static_cast<std::int32_t>(story.runs.size());
-          story.lives.push_back({plan::Placement::kWorkspace, run, run + 1, offsets.at(s, plan::Placement::kWorkspace), workspace});
+          story.lives.push_back({plan::Placement::kWorkspace, run, run + 1,
+                                 offsets.at(s, plan::Placement::kWorkspace), workspace});
         }
         char& before = ran[static_cast<std::size_t>(step.id)];
-        story.runs.push_back({step.id, now, now + task.seconds, before != 0, live - shared + workspace});
+        story.runs.push_back({step.id, now, now + task.seconds, before != 0, live - shared + workspace,
+                              static_cast<std::int32_t>(s)});
         before = 1;
         now += task.seconds;
         for (const auto& [from, to] : step.in_place) {
@@ -75,20 +92,24 @@ Story tell(const plan::Problem& problem, const plan::Plan& plan) {
         }
         break;
       }
-      case plan::Step::Kind::drop: gone(step.id); break;
+      case plan::Step::Kind::drop:
+        gone(step.id);
+        break;
       case plan::Step::Kind::evict:
-        story.copies.push_back({step.id, step.tier, true, static_cast<std::int32_t>(story.runs.size())});
+        copy(step, true);
         leaving[static_cast<std::size_t>(step.id)] = 1;
         break;
       case plan::Step::Kind::fetch:
-        story.copies.push_back({step.id, step.tier, false, static_cast<std::int32_t>(story.runs.size())});
+        copy(step, false);
         born(step.id, s);
         break;
       case plan::Step::Kind::wait:
+        now = std::max(now, arrives[static_cast<std::size_t>(step.id)]);
         if (leaving[static_cast<std::size_t>(step.id)]) gone(step.id);
         leaving[static_cast<std::size_t>(step.id)] = 0;
         break;
-      case plan::Step::Kind::discard: break;
+      case plan::Step::Kind::discard:
+        break;
     }
   }
   for (std::size_t b = 0; b < alive.size(); ++b) gone(static_cast<plan::BufferId>(b));

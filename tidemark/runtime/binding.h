@@ -12,10 +12,20 @@
 
 namespace tidemark {
 
+// What a kernel is given: a buffer from an offset on (views).
+struct BufferPart {
+  plan::BufferId buffer = -1;
+  Bytes offset = 0;
+};
+struct TaskOperands {
+  std::vector<BufferPart> in, out;
+};
+
 struct Binding {
   Graph graph;
-  std::vector<std::int32_t> node_of_task;
+  std::vector<std::int32_t> node_of_task;  // -1: of no node alone (a codec, a factor, a gate)
   std::vector<std::shared_ptr<const Kernel>> kernel_of_task;
+  std::vector<TaskOperands> operands_of_task;
   std::vector<plan::BufferId> buffer_of_value;  // views have their root's; -1: never in memory
   std::vector<ValueId> value_of_buffer;         // the first version
 };

@@ -15,6 +15,7 @@ class TIDEMARK_API Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
   virtual int threads() const = 0;
+  virtual bool computes() const { return true; }  // false: keeps account only, of copies too
   // One arena per call; 64-byte aligned. Freed when the result goes.
   virtual std::shared_ptr<std::byte> allocate(Bytes bytes) = 0;
   virtual void launch(const Instr& instr, std::span<const Place> places, const Operands& operands) = 0;

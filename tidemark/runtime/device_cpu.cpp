@@ -59,6 +59,7 @@ class Null final : public Device {
  public:
   Null(std::shared_ptr<Account> account, int threads) : account_(std::move(account)), threads_(threads) {}
   std::string name() const override { return "null"; }
+  bool computes() const override { return false; }
   int threads() const override { return threads_; }
   Bytes allocated() const override { return peak_; }
   Bytes peak() const override { return peak_; }

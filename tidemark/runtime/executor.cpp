@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "tidemark/base/error.h"
+#include "tidemark/store/checksum.h"
 
 namespace tidemark {
 namespace {
@@ -18,9 +19,17 @@ std::int64_t now_ns() {
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Program> program, std::shared_ptr<Device> device,
-                   std::shared_ptr<std::byte> arena)
+                   std::shared_ptr<std::byte> arena, std::span<const TierSpec> tiers)
     : program_(std::move(program)), device_(std::move(device)), arena_(std::move(arena)) {
   if (!arena_) arena_ = device_->allocate(program_->arena_bytes);
+  stores_.resize(program_->tiers.size());
+  for (std::size_t k = 0; k < stores_.size() && device_->computes(); ++k) {
+    const ProgramTier& tier = program_->tiers[k];
+    if (tier.slots.empty()) continue;
+    TIDEMARK_CHECK(k < tiers.size() && tiers[k].name == tier.name, "no tier '{}' was given to run with",
+                   tier.name);
+    stores_[k] = std::make_unique<TierStore>(tiers[k], tier.bytes, static_cast<int>(tier.slots.size()));
+  }
   pointers_.resize(program_->places.size(), nullptr);
   bound_.resize(program_->residents.size(), nullptr);
   for (std::size_t i = 0; i < program_->places.size(); ++i) {
@@ -48,21 +57,95 @@ void* Executor::output(std::size_t i, std::span<void* const> residents) const {
   return base + p.offset;
 }
 
-void Executor::run(std::span<void* const> residents, Timeline* timeline) {
+void Executor::drain() {
+  for (const auto& store : stores_) {
+    if (store) store->drain();
+  }
+}
+
+bool Executor::run(std::span<void* const> residents, Timeline* timeline) {
   bind(residents);
+  try {
+    if (carry_out(residents, timeline)) return true;
+  } catch (...) {
+    drain();
+    throw;
+  }
+  drain();
+  return false;
+}
+
+void Executor::start_copy(const Instr& instr, void* at, std::span<void* const> residents) {
+  const ProgramTier::Slot& slot =
+      program_->tiers[static_cast<std::size_t>(instr.tier)].slots[static_cast<std::size_t>(instr.slot)];
+  TierStore& store = *stores_[static_cast<std::size_t>(instr.tier)];
+  auto* here = static_cast<std::byte*>(at);
+  const bool out = instr.kind == Instr::Kind::evict;
+  if (slot.input >= 0) {
+    auto* there = static_cast<std::byte*>(residents[static_cast<std::size_t>(slot.input)]);
+    store.copy(instr.slot, out, out ? there : here, out ? here : there, slot.bytes);
+  } else if (out) {
+    store.write(instr.slot, slot.offset, here, slot.bytes);
+  } else {
+    store.read(instr.slot, here);
+  }
+}
+
+void Executor::verify_repeats() {
+  std::size_t buffers = 0;
+  for (const Place& p : program_->places) buffers = std::max(buffers, static_cast<std::size_t>(p.buffer + 1));
+  fingerprints_ = std::make_unique<Fingerprints>();
+  fingerprints_->sums.resize(buffers);
+  fingerprints_->known.resize(buffers);
+}
+
+void Executor::compare(const Instr& instr, std::size_t index) {
+  for (std::int32_t o = 0; o < instr.outputs; ++o) {
+    const auto at = static_cast<std::size_t>(instr.first_place + instr.inputs + o);
+    const Place& place = program_->places[at];
+    const auto b = static_cast<std::size_t>(place.buffer);
+    if (!instr.repeats) {
+      fingerprints_->known[b] = 0;
+      continue;
+    }
+    const std::uint64_t sum = checksum(pointers_[at], place.bytes);
+    if (fingerprints_->known[b] && fingerprints_->sums[b] != sum) {
+      fail(Error::Kind::internal,
+           "[verify] '{}' (output {} of instruction {}) is not what it was when it was first made",
+           program_->task_names[index], o, index);
+    }
+    fingerprints_->sums[b] = sum;
+    fingerprints_->known[b] = 1;
+  }
+}
+
+bool Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
+  if (fingerprints_) std::fill(fingerprints_->known.begin(), fingerprints_->known.end(), 0);
   for (std::size_t i = 0; i < program_->instrs.size(); ++i) {
     const Instr& instr = program_->instrs[i];
     void* const* first = pointers_.data() + instr.first_place;
     const std::int64_t begin = timeline != nullptr ? now_ns() : 0;
     const std::span<const Place> places(program_->places.data() + instr.first_place,
                                         static_cast<std::size_t>(instr.inputs + instr.outputs + 1));
-    device_->launch(instr, places,
-                    {{first, static_cast<std::size_t>(instr.inputs)},
-                     {first + instr.inputs, static_cast<std::size_t>(instr.outputs)},
-                     first[instr.inputs + instr.outputs]});
+    if (instr.kind == Instr::Kind::run || !device_->computes()) {
+      device_->launch(instr, places,
+                      {{first, static_cast<std::size_t>(instr.inputs)},
+                       {first + instr.inputs, static_cast<std::size_t>(instr.outputs)},
+                       first[instr.inputs + instr.outputs]});
+    } else if (instr.kind == Instr::Kind::wait) {
+      stores_[static_cast<std::size_t>(instr.tier)]->wait(instr.slot, program_->task_names[i].c_str());
+    } else {
+      start_copy(instr, first[0], residents);
+    }
+    if (instr.kind == Instr::Kind::run && instr.kernel->can_overflow() && instr.kernel->overflowed()) {
+      overflowed_ = program_->task_names[i];
+      return false;
+    }
+    if (fingerprints_ && instr.kind == Instr::Kind::run && device_->computes()) compare(instr, i);
     if (timeline != nullptr && i < timeline->entries.size())
       timeline->entries[i] = {begin, now_ns(), instr.live, instr.task};
   }
+  return true;
 }
 
 }  // namespace tidemark

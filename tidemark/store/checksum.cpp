@@ -11,7 +11,9 @@
 namespace tidemark {
 
 #ifdef TIDEMARK_WITH_XXHASH
-std::uint64_t checksum(const void* data, Bytes bytes) { return XXH3_64bits(data, static_cast<std::size_t>(bytes)); }
+std::uint64_t checksum(const void* data, Bytes bytes) {
+  return XXH3_64bits(data, static_cast<std::size_t>(bytes));
+}
 #else
 std::uint64_t checksum(const void* data, Bytes bytes) {
   constexpr std::uint64_t kPrime = 0x100000001b3;

@@ -2,13 +2,13 @@
 #include "tidemark/store/image_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
 #include "tidemark/base/text.h"
+#include "tidemark/store/picture.h"
 
 namespace tidemark {
 namespace {
@@ -16,11 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kCifarPixels = 3 * 32 * 32;
-
-struct Picture {
-  std::int64_t channels = 0, height = 0, width = 0;
-  std::vector<std::uint8_t> pixels;  // by channel
-};
 
 unsigned char byte_at(const std::string& text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
@@ -40,7 +35,8 @@ std::vector<std::int64_t> idx_shape(const std::string& path, const std::string& 
     total *= n;
   }
   if (static_cast<std::int64_t>(text.size()) != static_cast<std::int64_t>(4 + 4 * axes) + total)
-    fail(Error::Kind::data, "[images] {}: {} bytes vs {} by its header; truncated?", path, text.size(), 4 + 4 * axes + static_cast<std::size_t>(total));
+    fail(Error::Kind::data, "[images] {}: {} bytes vs {} by its header; truncated?", path, text.size(),
+         4 + 4 * axes + static_cast<std::size_t>(total));
   return shape;
 }
 
@@ -62,10 +58,13 @@ bool is_idx_images(const std::string& path) {
 ImageSet read_idx(const std::string& path) {
   const std::string labels_path = labels_beside(path);
   const std::string pixels = read_file(path), labels = read_file(labels_path);
-  const std::vector<std::int64_t> shape = idx_shape(path, pixels, 3), count = idx_shape(labels_path, labels, 1);
+  const std::vector<std::int64_t> shape = idx_shape(path, pixels, 3),
+                                  count = idx_shape(labels_path, labels, 1);
   if (shape[0] != count[0])
-    fail(Error::Kind::data, "[images] {} pictures in {} vs {} labels in {}", shape[0], path, count[0], labels_path);
-  ImageSet set{.source = "IDX " + path, .count = shape[0], .channels = 1, .height = shape[1], .width = shape[2]};
+    fail(Error::Kind::data, "[images] {} pictures in {} vs {} labels in {}", shape[0], path, count[0],
+         labels_path);
+  ImageSet set{
+      .source = "IDX " + path, .count = shape[0], .channels = 1, .height = shape[1], .width = shape[2]};
   set.pixels.assign(pixels.begin() + 16, pixels.end());
   for (std::size_t i = 8; i < labels.size(); ++i) set.labels.push_back(byte_at(labels, i));
   return set;
@@ -79,63 +78,25 @@ ImageSet read_cifar(const std::vector<std::string>& paths) {
     const auto size = static_cast<std::int64_t>(text.size());
     const std::int64_t heads = size % (kCifarPixels + 1) == 0 ? 1 : 2;
     if (size == 0 || size % (kCifarPixels + heads) != 0)
-      fail(Error::Kind::data, "[images] {}: {} bytes vs records of 3073 or 3074; truncated, or not CIFAR's binary form", path, size);
+      fail(Error::Kind::data,
+           "[images] {}: {} bytes vs records of 3073 or 3074; truncated, or not CIFAR's binary form", path,
+           size);
     for (std::int64_t at = 0; at < size; at += kCifarPixels + heads) {
       set.labels.push_back(byte_at(text, static_cast<std::size_t>(at + heads - 1)));
-      set.pixels.insert(set.pixels.end(), text.begin() + at + heads, text.begin() + at + heads + kCifarPixels);
+      set.pixels.insert(set.pixels.end(), text.begin() + at + heads,
+                        text.begin() + at + heads + kCifarPixels);
       ++set.count;
     }
   }
   return set;
 }
 
-// PGM and PPM, plain (P2, P3) and raw (P5, P6), 8 or 16 bits.
-Picture read_pnm(const std::string& path) {
-  const std::string text = read_file(path);
-  std::size_t at = 2;
-  const auto bad = [&](const char* what) { fail(Error::Kind::data, "[images] {}: {}", path, what); };
-  if (text.size() < 8 || text[0] != 'P' || std::string_view("2356").find(text[1]) == std::string_view::npos)
-    bad("not a PGM or PPM file");
-  const auto number = [&] {
-    for (; at < text.size() && (std::isspace(byte_at(text, at)) != 0 || text[at] == '#'); ++at) {
-      if (text[at] == '#') at = std::min(text.find('\n', at), text.size() - 1);
-    }
-    std::int64_t n = 0;
-    const std::size_t begin = at;
-    for (; at < text.size() && std::isdigit(byte_at(text, at)) != 0 && n < 1'000'000; ++at) n = 10 * n + (text[at] - '0');
-    if (at == begin) bad("a number is missing");
-    return n;
-  };
-  const bool plain = text[1] < '4';
-  Picture p{.channels = text[1] == '3' || text[1] == '6' ? 3 : 1};
-  p.width = number();
-  p.height = number();
-  const std::int64_t most = number();
-  if (p.width < 1 || p.height < 1 || p.width > 65536 || p.height > 65536 || most < 1 || most > 65535) bad("sizes that are none");
-  ++at;  // the one blank behind the header
-  const std::int64_t depth = most > 255 ? 2 : 1, n = p.channels * p.height * p.width;
-  if (!plain && static_cast<std::int64_t>(text.size() - std::min(at, text.size())) < n * depth) bad("truncated");
-  if (plain && static_cast<std::int64_t>(text.size()) < n) bad("truncated");
-  p.pixels.resize(static_cast<std::size_t>(n));
-  const std::int64_t plane = p.height * p.width;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::int64_t v = 0;
-    if (plain) {
-      v = number();
-    } else {
-      for (std::int64_t k = 0; k < depth; ++k) v = 256 * v + byte_at(text, at++);
-    }
-    p.pixels[static_cast<std::size_t>((i % p.channels) * plane + i / p.channels)] =
-        static_cast<std::uint8_t>(std::min<std::int64_t>(255, v * 255 / most));
-  }
-  return p;
-}
-
 // Bilinear, pixel centres at halves, edges repeated.
 void scale(const std::uint8_t* from, std::int64_t height, std::int64_t width, std::int64_t size, float* to) {
   const auto place = [size](std::int64_t i, std::int64_t n) {
-    return std::clamp((static_cast<double>(i) + 0.5) * static_cast<double>(n) / static_cast<double>(size) - 0.5, 0.0,
-                      static_cast<double>(n - 1));
+    return std::clamp(
+        (static_cast<double>(i) + 0.5) * static_cast<double>(n) / static_cast<double>(size) - 0.5, 0.0,
+        static_cast<double>(n - 1));
   };
   for (std::int64_t y = 0; y < size; ++y) {
     const double fy = place(y, height);
@@ -155,8 +116,10 @@ void scale(const std::uint8_t* from, std::int64_t height, std::int64_t width, st
 std::vector<std::string> sorted_entries(const std::string& folder, bool folders) {
   std::vector<std::string> names;
   std::error_code ignored;  // a folder that cannot be read has no entries
-  for (auto it = fs::directory_iterator(folder, ignored); !ignored && it != fs::directory_iterator(); it.increment(ignored)) {
-    if (folders ? it->is_directory(ignored) : it->is_regular_file(ignored)) names.push_back(it->path().string());
+  for (auto it = fs::directory_iterator(folder, ignored); !ignored && it != fs::directory_iterator();
+       it.increment(ignored)) {
+    if (folders ? it->is_directory(ignored) : it->is_regular_file(ignored))
+      names.push_back(it->path().string());
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -169,13 +132,14 @@ ImageSet read_class_folders(const std::string& folder, std::int64_t size) {
   for (const std::string& kind : sorted_entries(folder, true)) {
     const std::int64_t before = set.count;
     for (const std::string& path : sorted_entries(kind, false)) {
-      if (!path.ends_with(".ppm") && !path.ends_with(".pgm")) {
+      if (!is_picture(path)) {
         other = path;
         continue;
       }
-      const Picture p = read_pnm(path);
+      const Picture p = read_picture(path);
       for (std::int64_t c = 0; c < 3; ++c) {
-        scale(p.pixels.data() + (p.channels == 3 ? c : 0) * p.height * p.width, p.height, p.width, size, plane.data());
+        scale(p.pixels.data() + (p.channels == 3 ? c : 0) * p.height * p.width, p.height, p.width, size,
+              plane.data());
         for (const float v : plane) set.pixels.push_back(static_cast<std::uint8_t>(std::lround(v)));
       }
       set.labels.push_back(static_cast<std::int64_t>(set.class_names.size()));
@@ -184,8 +148,9 @@ ImageSet read_class_folders(const std::string& folder, std::int64_t size) {
     if (set.count > before) set.class_names.push_back(fs::path(kind).filename().string());
   }
   if (set.count == 0)
-    fail(Error::Kind::data, "[images] {}: no IDX or CIFAR files, and no folders of .ppm or .pgm files{}", folder,
-         other.empty() ? "" : fmt::format(" ({} is neither; convert it, for example with ImageMagick)", other));
+    fail(Error::Kind::data,
+         "[images] {}: no IDX or CIFAR files, and no folders of pictures (.ppm .pgm .png .jpg){}", folder,
+         other.empty() ? "" : fmt::format(" ({} is none)", other));
   return set;
 }
 
@@ -211,9 +176,11 @@ ImageSet read_images(const std::string& path, std::int64_t size) {
   } else if (!fs::exists(path, error)) {
     fail(Error::Kind::io, "[images] {}: no such file or folder", path);
   } else {
-    fail(Error::Kind::data, "[images] {}: neither an IDX file (…images-idx3…), a CIFAR .bin file nor a folder", path);
+    fail(Error::Kind::data,
+         "[images] {}: neither an IDX file (…images-idx3…), a CIFAR .bin file nor a folder", path);
   }
-  if (set.count == 0 || set.height == 0 || set.width == 0) fail(Error::Kind::data, "[images] {}: no pictures", path);
+  if (set.count == 0 || set.height == 0 || set.width == 0)
+    fail(Error::Kind::data, "[images] {}: no pictures", path);
   set.classes = 1 + *std::max_element(set.labels.begin(), set.labels.end());
   return set;
 }
@@ -227,10 +194,14 @@ ImageBatch image_batch(const ImageSet& set, std::int64_t batch, std::int64_t cha
   for (std::int64_t b = 0; b < batch; ++b) {
     const Philox::Block r = Philox::block(seed, static_cast<std::uint64_t>(b), step);
     const std::uint64_t bits = (static_cast<std::uint64_t>(r[0]) << 32) | r[1];
-    const auto pick = static_cast<std::int64_t>((static_cast<unsigned __int128>(bits) * static_cast<std::uint64_t>(set.count)) >> 64);
+    const auto pick = static_cast<std::int64_t>(
+        (static_cast<unsigned __int128>(bits) * static_cast<std::uint64_t>(set.count)) >> 64);
     for (std::int64_t c = 0; c < set.channels; ++c)
-      scale(set.pixels.data() + (pick * set.channels + c) * plane, set.height, set.width, size, scaled.data() + c * size * size);
-    const auto level = [&](std::int64_t c, std::int64_t i) { return scaled[static_cast<std::size_t>(c * size * size + i)]; };
+      scale(set.pixels.data() + (pick * set.channels + c) * plane, set.height, set.width, size,
+            scaled.data() + c * size * size);
+    const auto level = [&](std::int64_t c, std::int64_t i) {
+      return scaled[static_cast<std::size_t>(c * size * size + i)];
+    };
     for (std::int64_t c = 0; c < channels; ++c) {
       for (std::int64_t i = 0; i < size * size; ++i) {
         float v = 0;

@@ -58,7 +58,8 @@ bool write_all(int fd, const void* data, Bytes bytes) {
 bool read_all(int fd, void* data, Bytes bytes, Bytes offset) {
   auto* at = static_cast<char*>(data);
   while (bytes > 0) {
-    const ssize_t n = ::pread(fd, at, static_cast<std::size_t>(std::min<Bytes>(bytes, Bytes{1} << 30)), offset);
+    const ssize_t n =
+        ::pread(fd, at, static_cast<std::size_t>(std::min<Bytes>(bytes, Bytes{1} << 30)), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n;
@@ -90,7 +91,8 @@ std::string header_of(const std::vector<SafeTensor>& tensors, const SafeMetadata
 
 }  // namespace
 
-void write_safetensors(const std::string& path, const std::vector<SafeTensor>& tensors, const SafeMetadata& metadata) {
+void write_safetensors(const std::string& path, const std::vector<SafeTensor>& tensors,
+                       const SafeMetadata& metadata) {
   const std::string header = header_of(tensors, metadata);
   const std::string partial = path + ".partial";
   const auto refuse = [&] {
@@ -102,8 +104,11 @@ void write_safetensors(const std::string& path, const std::vector<SafeTensor>& t
     const Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (file.get() < 0) refuse();
     unsigned char length[8];
-    for (int i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
-    if (!write_all(file.get(), length, 8) || !write_all(file.get(), header.data(), static_cast<Bytes>(header.size()))) refuse();
+    for (int i = 0; i < 8; ++i)
+      length[i] = static_cast<unsigned char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
+    if (!write_all(file.get(), length, 8) ||
+        !write_all(file.get(), header.data(), static_cast<Bytes>(header.size())))
+      refuse();
     for (const SafeTensor& t : tensors) {
       if (!write_all(file.get(), t.data, t.bytes)) refuse();
     }
@@ -119,16 +124,20 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   struct stat about {};
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
     fail(Error::Kind::io, "[safetensors] {}: not a plain file", path);
-  const auto bad = [&](const std::string& what) { fail(Error::Kind::data, "[safetensors] {}: {}", path, what); };
+  const auto bad = [&](const std::string& what) {
+    fail(Error::Kind::data, "[safetensors] {}: {}", path, what);
+  };
   unsigned char length[8];
   if (about.st_size < 8 || !read_all(file.get(), length, 8, 0)) bad("too short for a header");
   std::uint64_t header_bytes = 0;
   for (int i = 0; i < 8; ++i) header_bytes |= static_cast<std::uint64_t>(length[i]) << (8 * i);
   if (header_bytes > static_cast<std::uint64_t>(std::min<Bytes>(kMostHeader, about.st_size - 8)))
-    bad(fmt::format("a header of {} bytes in a file of {}; truncated, or not a safetensors file", header_bytes, about.st_size));
+    bad(fmt::format("a header of {} bytes in a file of {}; truncated, or not a safetensors file",
+                    header_bytes, about.st_size));
   const Bytes data_at = 8 + static_cast<Bytes>(header_bytes), data_bytes = about.st_size - data_at;
   std::string header(static_cast<std::size_t>(header_bytes), '\0');
-  if (!read_all(file.get(), header.data(), static_cast<Bytes>(header_bytes), 8)) bad("cannot read the header");
+  if (!read_all(file.get(), header.data(), static_cast<Bytes>(header_bytes), 8))
+    bad("cannot read the header");
 
   simdjson::dom::parser parser;
   simdjson::dom::object top;
@@ -141,7 +150,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     if (name == "__metadata__") {
       for (const auto& [k, v] : fields) {
         std::string_view text;
-        if (v.get(text) != simdjson::SUCCESS) bad(fmt::format("metadata '{}' is not a string", std::string(k)));
+        if (v.get(text) != simdjson::SUCCESS)
+          bad(fmt::format("metadata '{}' is not a string", std::string(k)));
         metadata_.emplace(std::string(k), std::string(text));
       }
       continue;
@@ -156,15 +166,19 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     if (size == 0) bad(fmt::format("tensor '{}' has the unknown dtype '{}'", name, dtype));
     for (const simdjson::dom::element e : shape) {
       std::int64_t n = -1;
-      if (e.get(n) != simdjson::SUCCESS || n < 0) bad(fmt::format("tensor '{}' has a shape that is none", name));
-      if (n > 0 && size > std::numeric_limits<Bytes>::max() / n) bad(fmt::format("tensor '{}' is beyond any memory", name));
+      if (e.get(n) != simdjson::SUCCESS || n < 0)
+        bad(fmt::format("tensor '{}' has a shape that is none", name));
+      if (n > 0 && size > std::numeric_limits<Bytes>::max() / n)
+        bad(fmt::format("tensor '{}' is beyond any memory", name));
       size *= n;
       t.shape.push_back(n);
     }
     std::int64_t begin = -1, end = -1;
-    if (offsets.size() != 2 || offsets.at(0).get(begin) != simdjson::SUCCESS || offsets.at(1).get(end) != simdjson::SUCCESS ||
-        begin < 0 || end < begin || end > data_bytes || end - begin != size)
-      bad(fmt::format("tensor '{}' has {} bytes at [{}, {}) of {}; truncated?", name, size, begin, end, data_bytes));
+    if (offsets.size() != 2 || offsets.at(0).get(begin) != simdjson::SUCCESS ||
+        offsets.at(1).get(end) != simdjson::SUCCESS || begin < 0 || end < begin || end > data_bytes ||
+        end - begin != size)
+      bad(fmt::format("tensor '{}' has {} bytes at [{}, {}) of {}; truncated?", name, size, begin, end,
+                      data_bytes));
     t.bytes = size;
     t.offset = data_at + begin;
     if (!index_.emplace(name, tensors_.size()).second) bad(fmt::format("tensor '{}' is there twice", name));
@@ -180,7 +194,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     if (order[i]->offset < order[i - 1]->offset + order[i - 1]->bytes)
       bad(fmt::format("tensors '{}' and '{}' overlap", order[i - 1]->name, order[i]->name));
   }
-  if (covered != data_bytes) bad(fmt::format("the tensors have {} bytes vs {} in the file", covered, data_bytes));
+  if (covered != data_bytes)
+    bad(fmt::format("the tensors have {} bytes vs {} in the file", covered, data_bytes));
 }
 
 const SafeTensor* SafetensorsFile::find(const std::string& name) const {

@@ -79,9 +79,11 @@ class RingStream final : public FileStream {
     const Piece& p = pieces_[slot];
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (out) {
-      io_uring_prep_write(entry, fd_, p.data, static_cast<unsigned>(p.bytes), static_cast<std::uint64_t>(p.offset));
+      io_uring_prep_write(entry, fd_, p.data, static_cast<unsigned>(p.bytes),
+                          static_cast<std::uint64_t>(p.offset));
     } else {
-      io_uring_prep_read(entry, fd_, p.data, static_cast<unsigned>(p.bytes), static_cast<std::uint64_t>(p.offset));
+      io_uring_prep_read(entry, fd_, p.data, static_cast<unsigned>(p.bytes),
+                         static_cast<std::uint64_t>(p.offset));
     }
     io_uring_sqe_set_data64(entry, static_cast<std::uint64_t>(slot));
     io_uring_submit(&ring_);
@@ -136,14 +138,16 @@ TierFile::TierFile(const std::string& folder, Bytes bytes) {
   std::string path = folder + "/tidemark-tier-XXXXXX";
   fd_ = mkostemp(path.data(), O_CLOEXEC);
   if (fd_ < 0) {
-    fail(Error::Kind::io, "[tier] cannot make a file in '{}': {}; name a folder that can be written", folder, std::strerror(errno));
+    fail(Error::Kind::io, "[tier] cannot make a file in '{}': {}; name a folder that can be written", folder,
+         std::strerror(errno));
   }
   unlink(path.c_str());
   // The size alone: blocks come with the first writes, so that a full disk shows as an error of a copy.
   if (ftruncate(fd_, bytes) != 0) {
     const int error = errno;
     close(fd_);
-    fail(Error::Kind::io, "[tier] '{}' has no room for a file of {}: {}", folder, format_bytes(bytes), std::strerror(error));
+    fail(Error::Kind::io, "[tier] '{}' has no room for a file of {}: {}", folder, format_bytes(bytes),
+         std::strerror(error));
   }
 }
 

@@ -13,14 +13,19 @@
 namespace tidemark {
 
 TierSpec host(Bytes bytes) { return {.name = "host", .bytes = bytes}; }
-TierSpec disk(std::string folder, Bytes bytes) { return {.name = "disk", .bytes = bytes, .folder = std::move(folder)}; }
+TierSpec disk(std::string folder, Bytes bytes) {
+  return {.name = "disk", .bytes = bytes, .folder = std::move(folder)};
+}
 
 TierStore::TierStore(const TierSpec& spec, Bytes bytes, int slots)
     : name_(spec.name), fault_(spec.fault), bytes_(bytes), slots_(static_cast<std::size_t>(slots)) {
   if (spec.folder.empty()) {
     if (bytes > 0) {
-      void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (memory == MAP_FAILED) fail(Error::Kind::out_of_memory, "[tier] the system refused {} for tier '{}'", format_bytes(bytes), name_);
+      void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (memory == MAP_FAILED)
+        fail(Error::Kind::out_of_memory, "[tier] the system refused {} for tier '{}'", format_bytes(bytes),
+             name_);
       memory_ = static_cast<std::byte*>(memory);
     }
   } else {
@@ -125,15 +130,19 @@ void TierStore::wait(int slot, const char* what) {
   Slot& s = slots_[static_cast<std::size_t>(slot)];
   done_.wait(lock, [&] { return !s.busy; });
   if (s.outcome == kShortCopy) {
-    fail(Error::Kind::io, "[tier] '{}' ended in the middle of '{}': fewer than its {} bytes were there", name_, what, s.bytes);
+    fail(Error::Kind::io, "[tier] '{}' ended in the middle of '{}': fewer than its {} bytes were there",
+         name_, what, s.bytes);
   }
-  if (s.outcome != 0) fail(Error::Kind::io, "[tier] copying '{}' ({}) with '{}' failed: {}", what, format_bytes(s.bytes), name_, std::strerror(s.outcome));
+  if (s.outcome != 0)
+    fail(Error::Kind::io, "[tier] copying '{}' ({}) with '{}' failed: {}", what, format_bytes(s.bytes), name_,
+         std::strerror(s.outcome));
   if (s.bad_sum) fail(Error::Kind::io, "[tier] '{}' came back from '{}' with a wrong checksum", what, name_);
 }
 
 void TierStore::drain() {
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.busy; }); });
+  done_.wait(
+      lock, [&] { return std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.busy; }); });
 }
 
 TierSpec measured(TierSpec spec) {

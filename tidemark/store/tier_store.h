@@ -16,8 +16,8 @@ namespace tidemark {
 // A tier as the user gives it. Rates of 0 are measured when a function is compiled.
 struct TierSpec {
   std::string name;
-  Bytes bytes = 0;      // capacity
-  std::string folder;   // "": in memory
+  Bytes bytes = 0;     // capacity
+  std::string folder;  // "": in memory
   double write_bytes_per_second = 0, read_bytes_per_second = 0, latency_seconds = 0;
   bool use_ring = true;  // io_uring where there is one
   FileFault fault;       // for tests

@@ -7,6 +7,7 @@
 
 #include "tidemark/base/parallel.h"
 #include "tidemark/kernels/cpu/fold.h"
+#include "tidemark/kernels/cpu/known_chain.h"
 
 namespace tidemark::kernels {
 namespace {
@@ -404,6 +405,7 @@ std::unique_ptr<Kernel> reduce(const KernelSpec& spec, Fold fold) {
 }
 
 std::unique_ptr<Kernel> fused(const KernelSpec& spec) {
+  if (auto whole = known_chain(spec)) return whole;
   const Graph& region = spec.regions[0];
   // The domain: what the reductions read, else what the outputs are.
   Shape domain = region.outputs.empty() ? Shape{} : region.type(region.outputs[0]).shape;

@@ -1,0 +1,195 @@
+// Other ways to have a value again: each is used where it helps, changes no bit unless it was allowed to, and says so.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/makers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/matmul.h"
+#include "tidemark/ops/reduce.h"
+
+namespace tidemark {
+namespace {
+
+struct Net {
+  std::vector<Tensor> w;
+};
+constexpr std::int64_t kWidth = 24, kWide = 256;  // wide: products that take longer than codecs
+Net net_of(int layers, std::int64_t width = kWidth) {
+  Net p;
+  for (int i = 0; i < layers; ++i) {
+    std::vector<float> data(static_cast<std::size_t>(width * width));
+    for (std::size_t j = 0; j < data.size(); ++j)
+      data[j] = static_cast<float>(static_cast<int>((j * 37 + static_cast<std::size_t>(i) * 11) % 101) - 50) /
+                (width == kWide ? 500.0f : 200.0f);
+    p.w.push_back(tensor(data, {width, width}));
+  }
+  return p;
+}
+Tensor input(std::int64_t rows = 501, std::int64_t width = kWidth) {
+  std::vector<float> data(static_cast<std::size_t>(rows * width));
+  for (std::size_t j = 0; j < data.size(); ++j)
+    data[j] = static_cast<float>(static_cast<int>((j * 29) % 97) - 48) / 50.0f;
+  return tensor(data, {rows, width});
+}
+
+// What relu gives is added up: only its sign is wanted again.
+Tensor residual(const Net& p, const Tensor& x) {
+  Tensor h = x;
+  for (const Tensor& w : p.w) h = h + relu(matmul(h, w));
+  return mean(square(h));
+}
+// What relu gives is multiplied: all of it is wanted again.
+Tensor plain(const Net& p, const Tensor& x) {
+  Tensor h = x;
+  for (const Tensor& w : p.w) h = relu(matmul(h, w));
+  return mean(square(h));
+}
+// The second factor of each product is a cheap function of what is wanted anyway.
+Tensor gated(const Net& p, const Tensor& x) {
+  Tensor h = x;
+  for (const Tensor& w : p.w) h = matmul(h, w) * exp(-square(h));
+  return mean(square(h));
+}
+
+std::vector<float> bits(const Tensor& t) { return {t.data<float>().begin(), t.data<float>().end()}; }
+
+int runs(const Compiled& c, const std::string& kind) {
+  int n = 0;
+  for (const plan::Step& s : c.plan().steps) {
+    n += s.kind == plan::Step::Kind::run &&
+         c.problem().tasks[static_cast<std::size_t>(s.id)].kind.find(kind) != std::string::npos;
+  }
+  return n;
+}
+
+template <typename F>
+void expect_same_bits(F loss, const CompileOptions& options, const std::string& kind) {
+  const Net p = net_of(8);
+  const Tensor x = input();
+  const auto wanted = compile(value_and_grad(loss))(p, x);
+  auto f = compile(value_and_grad(loss), options);
+  const auto got = f(p, x);
+  const Compiled& c = f.plan_for(p, x);
+  EXPECT_GT(runs(c, kind), 0) << kind;
+  EXPECT_FALSE(c.plan().lossy);
+  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+  EXPECT_LE(c.peak_measured(), c.plan().budget);
+  EXPECT_EQ(bits(got.value), bits(wanted.value));
+  for (std::size_t i = 0; i < p.w.size(); ++i)
+    EXPECT_EQ(bits(got.grad.w[i]), bits(wanted.grad.w[i])) << "layer " << i;
+  EXPECT_EQ(c.account().most_live, c.plan().live_peak);
+}
+
+TEST(Makers, MasksStandInForWhatOnlyTheSignIsWantedOf) {
+  expect_same_bits(residual, {.memory = 0.6, .time_limit = 0.6, .verify = true}, "make mask");
+}
+
+TEST(Makers, AreFasterThanRecomputingAlone) {
+  const Net p = net_of(8);
+  const Tensor x = input();
+  auto with = compile(value_and_grad(residual), {.memory = 0.6, .time_limit = 0.6});
+  auto without = compile(value_and_grad(residual), {.memory = 0.6, .time_limit = 0.6, .makers = false});
+  EXPECT_LT(with.plan_for(p, x).plan().seconds, without.plan_for(p, x).plan().seconds);
+  EXPECT_EQ(with.plan_for(p, x).plan().budget, without.plan_for(p, x).plan().budget);
+}
+
+TEST(Makers, LossyOnesNeedTheUsersWord) {
+  const Net p = net_of(8, kWide);
+  const Tensor x = input(1030, kWide);
+  const auto wanted = compile(value_and_grad(plain))(p, x);
+  for (const char* name : {"bf16", "int8"}) {
+    auto f = compile(value_and_grad(plain), {.memory = 0.7, .time_limit = 0.6, .allow = {name}});
+    const auto got = f(p, x);
+    const Compiled& c = f.plan_for(p, x);
+    ASSERT_GT(runs(c, std::string("decode ") + name), 0);
+    EXPECT_TRUE(c.plan().lossy);
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_EQ(bits(got.value), bits(wanted.value)) << "the forward pass has the values themselves";
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < p.w.size(); ++i) {
+      const std::vector<float> a = bits(got.grad.w[i]), b = bits(wanted.grad.w[i]);
+      for (std::size_t j = 0; j < a.size(); ++j) error += std::abs(a[j] - b[j]), size += std::abs(b[j]);
+    }
+    EXPECT_LT(error, (std::string(name) == "bf16" ? 0.02 : 0.25) * size) << name;
+  }
+  auto never = compile(value_and_grad(plain), {.memory = 0.5, .time_limit = 0.3});
+  EXPECT_FALSE(never.plan_for(p, x).plan().lossy);
+  auto unknown = compile(value_and_grad(plain), {.memory = 0.5, .allow = {"zip"}});
+  EXPECT_THROW(unknown(p, x), Error);
+}
+
+TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
+  const Net p = net_of(8, kWide);
+  const Tensor x = input(1030, kWide);
+  const auto wanted = compile(value_and_grad(plain))(p, x);
+  auto f = compile(value_and_grad(plain), {.memory = 0.75, .time_limit = 0.6});
+  Compiled& c = f.plan_for(p, x);
+  ASSERT_GT(runs(c, "encode zeros"), 0);
+  const Bytes budget = c.plan().budget;
+  const auto got = f(p, x);
+  for (std::size_t i = 0; i < p.w.size(); ++i) EXPECT_EQ(bits(got.grad.w[i]), bits(wanted.grad.w[i]));
+  // All positive: nothing that relu gives is zero.
+  Net positive = p;
+  for (Tensor& w : positive.w) w = full({kWide, kWide}, 0.005);
+  const Tensor ones = full({1030, kWide}, 1.0);
+  const auto dense = compile(value_and_grad(plain))(positive, ones);
+  const auto again = f(positive, ones);
+  ASSERT_EQ(c.notes().size(), 1u);
+  EXPECT_NE(c.notes()[0].find("did not fit its slot"), std::string::npos) << c.notes()[0];
+  EXPECT_EQ(runs(c, "encode zeros"), 0);
+  EXPECT_LE(c.peak_measured(), budget);
+  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+  for (std::size_t i = 0; i < p.w.size(); ++i) EXPECT_EQ(bits(again.grad.w[i]), bits(dense.grad.w[i]));
+}
+
+// Whatever the solver would choose: each maker that is offered gives the bits that it stands in for.
+template <typename F>
+void expect_every_maker_exact(F loss, const std::vector<std::string>& methods) {
+  const Net p = net_of(4);
+  const Tensor x = input(67);
+  const auto wanted = compile(value_and_grad(loss))(p, x);
+  auto f = compile(value_and_grad(loss));
+  Posed posed = pose(f.plan_for(p, x).graph(), {.threads = 2});
+  add_makers(posed, {.threads = 2});
+  ASSERT_EQ(plan::verify(posed.problem), "");
+  std::vector<std::string> seen;
+  for (const Maker& m : posed.makers) {
+    seen.push_back(m.method);
+    const Maker* one[] = {&m};
+    const plan::Problem taken = committed(posed.problem, one);
+    ASSERT_EQ(plan::verify(taken), "") << m.method;
+    const plan::Plan plan = plan::solve(taken, {.time_limit = 0.1, .makers = false});
+    ASSERT_EQ(plan::check(taken, plan), "");
+    Executor executor(std::make_shared<const Program>(lower(taken, plan, posed.binding)),
+                      cpu({.threads = 2}));
+    executor.verify_repeats();
+    std::vector<void*> residents;
+    for (const Tensor& t : p.w) residents.push_back(t.storage()->data());
+    residents.push_back(x.storage()->data());
+    if (!executor.run(residents)) continue;  // an overflow: nothing to compare
+    const auto* value = static_cast<const float*>(executor.output(0, residents));
+    EXPECT_EQ(value[0], bits(wanted.value)[0]);
+    for (std::size_t i = 0; i < p.w.size(); ++i) {
+      const auto* g = static_cast<const float*>(executor.output(i + 1, residents));
+      EXPECT_EQ(std::vector<float>(g, g + kWidth * kWidth), bits(wanted.grad.w[i]))
+          << m.method << " of " << posed.problem.buffers[static_cast<std::size_t>(m.buffer)].name << " layer "
+          << i;
+    }
+  }
+  for (const std::string& method : methods)
+    EXPECT_NE(std::find(seen.begin(), seen.end(), method), seen.end()) << method << " is not offered";
+}
+
+TEST(Makers, EachGivesTheBitsOfWhatItStandsInFor) {
+  expect_every_maker_exact(residual, {"mask"});
+  expect_every_maker_exact(plain, {"zeros"});
+  expect_every_maker_exact(gated, {"in consumer"});
+}
+
+}  // namespace
+}  // namespace tidemark

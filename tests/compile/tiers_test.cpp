@@ -1,0 +1,277 @@
+// Copies to the host's memory and to disk while a step runs, and what is left when one fails.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cmath>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/compile/tiers.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/matmul.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/plan/budget.h"
+
+namespace tidemark {
+namespace {
+
+struct Net {
+  std::vector<Tensor> w;
+};
+struct State {
+  Net net, momentum;
+  Tensor steps;
+};
+
+Net net_of(int layers, std::int64_t width, int salt) {
+  Net p;
+  for (int i = 0; i < layers; ++i) {
+    std::vector<float> data(static_cast<std::size_t>(width * width));
+    for (std::size_t j = 0; j < data.size(); ++j)
+      data[j] = static_cast<float>(
+                    static_cast<int>((j * 37 + static_cast<std::size_t>(i * 11 + salt)) % 101) - 50) /
+                300.0f;
+    p.w.push_back(tensor(data, {width, width}));
+  }
+  return p;
+}
+State fresh(int layers = 10, std::int64_t width = 24) {
+  return {net_of(layers, width, 0), net_of(layers, width, 5), scalar(0.0f)};
+}
+
+Tensor loss(const Net& p, const Tensor& x) {
+  Tensor h = x;
+  for (std::size_t i = 0; i < p.w.size(); ++i) {
+    const Scope scope("layer", static_cast<std::int64_t>(i));
+    h = name(tanh(matmul(h, p.w[i])), "h");
+  }
+  return mean(square(h));
+}
+
+std::pair<State, Tensor> step(const State& s, const Tensor& x) {
+  const auto [value, g] = value_and_grad(loss)(s.net, x);
+  State next = s;
+  for (std::size_t i = 0; i < g.w.size(); ++i) {
+    next.momentum.w[i] = 0.9 * s.momentum.w[i] + g.w[i];
+    next.net.w[i] = s.net.w[i] - 0.1 * next.momentum.w[i];
+  }
+  next.steps = s.steps + 1.0;
+  return {next, value};
+}
+
+std::vector<float> bits(const Tensor& t) { return {t.data<float>().begin(), t.data<float>().end()}; }
+std::vector<std::vector<float>> bits(const State& s) {
+  std::vector<std::vector<float>> all;
+  for (const Tensor& t : s.net.w) all.push_back(bits(t));
+  for (const Tensor& t : s.momentum.w) all.push_back(bits(t));
+  all.push_back(bits(s.steps));
+  return all;
+}
+
+const Tensor& images() {
+  static const Tensor x = full({512, 24}, 0.3);
+  return x;
+}
+
+std::vector<std::vector<float>> expected(int steps) {
+  State s = fresh();
+  auto all = compile(step, {.state = 1});
+  for (int i = 0; i < steps; ++i) s = all(std::move(s), images()).first;
+  return bits(s);
+}
+
+// Rates at which copying beats computing again.
+TierSpec fast(TierSpec spec) {
+  spec.write_bytes_per_second = spec.read_bytes_per_second = 1e12;
+  spec.latency_seconds = 1e-9;
+  return spec;
+}
+
+int copies(const Compiled& c) {
+  return static_cast<int>(
+      std::count_if(c.plan().steps.begin(), c.plan().steps.end(),
+                    [](const plan::Step& s) { return s.kind == plan::Step::Kind::evict; }));
+}
+
+TEST(Tiers, CopiesGiveTheSameBitsWithinTheBudget) {
+  const auto wanted = expected(3);
+  for (const TierSpec& tier : {fast(host(8_MiB)), fast(disk(TIDEMARK_BINARY_DIR, 8_MiB))}) {
+    auto f = compile(step, {.memory = 0.5, .state = 1, .time_limit = 0.2, .tiers = {tier}});
+    State s = fresh();
+    for (int i = 0; i < 3; ++i) s = f(std::move(s), images()).first;
+    const Compiled& c = f.plan_for(s, images());
+    EXPECT_GT(copies(c), 0) << tier.name;
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_LE(c.peak_measured(), c.plan().budget);
+    EXPECT_GT(c.tiers_measured()[0], 0);
+    EXPECT_LE(c.tiers_measured()[0], 8_MiB);
+    EXPECT_EQ(bits(s), wanted) << tier.name;
+    EXPECT_EQ(c.account().most_live, c.plan().live_peak);
+  }
+}
+
+TEST(Tiers, OptimizerStateLivesThereAndIsNotInTheBudget) {
+  const auto wanted = expected(3);
+  TierSpec tier = fast(host(8_MiB));
+  tier.holds = {"momentum.*"};
+  auto f = compile(step, {.memory = 0.9, .state = 1, .time_limit = 0.2, .tiers = {tier}});
+  auto plain = compile(step, {.memory = 0.9, .state = 1, .time_limit = 0.2});
+  State s = fresh();
+  for (int i = 0; i < 3; ++i) s = f(std::move(s), images()).first;
+  EXPECT_EQ(bits(s), wanted);
+  const Compiled& c = f.plan_for(s, images());
+  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+  EXPECT_LE(plan::resident_bytes(c.problem()) + 10 * 24 * 24 * 4,
+            plan::resident_bytes(plain.plan_for(s, images()).problem()));
+  EXPECT_GE(c.tiers_measured()[0], 10 * 24 * 24 * 4);
+}
+
+TEST(Tiers, AFailureLeavesTheStateAsItWas) {
+  for (const char* what : {"full", "short", "sum"}) {
+    int left = 1 << 30;
+    TierSpec tier = fast(disk(TIDEMARK_BINARY_DIR, 8_MiB));
+    const std::string kind = what;
+    tier.fault = [&](FileOp op, std::byte* data, Bytes) {
+      if (op != (kind == "full" ? FileOp::write : FileOp::read) || --left > 0) return 0;
+      if (kind == "full") return ENOSPC;
+      if (kind == "short") return kShortCopy;
+      data[0] ^= std::byte{1};
+      return 0;
+    };
+    auto f = compile(step, {.memory = 0.6, .state = 1, .time_limit = 0.2, .tiers = {tier}});
+    State s = fresh();
+    s = f(std::move(s), images()).first;
+    const int used = (1 << 30) - left;
+    ASSERT_GT(used, 0);
+    const auto before = bits(s);
+    // Whichever copy of the step it is.
+    for (const int at : {1, std::max(1, used / 2), used}) {
+      left = at;
+      try {
+        s = f(std::move(s), images()).first;
+        FAIL() << what << " at " << at;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), Error::Kind::io) << e.what();
+      }
+      ASSERT_TRUE(s.steps.defined());
+      EXPECT_EQ(bits(s), before) << what << " at " << at;
+    }
+    left = 1 << 30;
+    s = f(std::move(s), images()).first;
+    EXPECT_EQ(bits(s), expected(2));
+  }
+}
+
+TEST(Tiers, AtomicStepsUpdateBehindTheLastCopyThatCanFail) {
+  const TierSpec tier = fast(disk(TIDEMARK_BINARY_DIR, 8_MiB));
+  for (const bool atomic : {true, false}) {
+    auto f = compile(step, {.memory = 0.6, .state = 1, .time_limit = 0.2, .tiers = {tier}, .atomic = atomic});
+    State s = fresh();
+    const Compiled& c = f.plan_for(s, images());
+    const std::string broken = broken_atomicity({c.problem(), c.binding()}, c.plan(), std::vector{tier});
+    EXPECT_TRUE(!atomic || broken.empty()) << broken;
+    s = f(std::move(s), images()).first;
+    EXPECT_EQ(bits(s), expected(1));
+  }
+}
+
+TEST(Tiers, SayWhatCannotBe) {
+  const Tensor x = images();
+  TierSpec tier = host(1_MiB);
+  tier.holds = {"nobody"};
+  auto f = compile(step, {.state = 1, .tiers = {tier}});
+  EXPECT_THROW(f(fresh(), x), Error);
+  auto g = compile(step, {.state = 1, .tiers = {host(1_MiB), host(2_MiB)}});
+  EXPECT_THROW(g(fresh(), x), Error);
+  auto h = compile(step, {.state = 1, .tiers = {disk("/no/such/folder", 1_MiB)}});
+  EXPECT_THROW(h(fresh(), x), Error);
+}
+
+TEST(Verify, ComparesWhatIsMadeAgain) {
+  auto f = compile(value_and_grad(loss), {.memory = 0.5, .time_limit = 0.2, .verify = true});
+  const Net p = net_of(10, 24, 0);
+  EXPECT_NO_THROW(f(p, images()));
+  const Compiled& c = f.plan_for(p, images());
+  EXPECT_GT(c.plan().steps.size(), 0u);
+  // A kernel that gives something else each time it runs.
+  auto calls = std::make_shared<int>(0);
+  Program program = c.program();
+  std::vector<int> runs(c.problem().tasks.size(), 0);
+  for (const Instr& i : program.instrs) {
+    if (i.kind == Instr::Kind::run) ++runs[static_cast<std::size_t>(i.task)];
+  }
+  const auto again = std::find_if(runs.begin(), runs.end(), [](int n) { return n > 1; });
+  ASSERT_NE(again, runs.end()) << "nothing is made again at half the memory";
+  const auto task = static_cast<std::int32_t>(again - runs.begin());
+  std::shared_ptr<const Kernel> restless;
+  std::string name;
+  for (std::size_t k = 0; k < program.instrs.size(); ++k) {
+    Instr& i = program.instrs[k];
+    if (i.task != task) continue;
+    if (!restless) {
+      const Kernel* was = i.kernel;
+      restless = make_kernel(was->workspace(), [was, calls](const Operands& o) {
+        was->run(o);
+        static_cast<float*>(o.out[0])[0] += static_cast<float>((*calls)++);
+      });
+      name = program.task_names[k];
+    }
+    i.kernel = restless.get();
+  }
+  program.kernels.push_back(restless);
+  Executor executor(std::make_shared<const Program>(program), cpu());
+  executor.verify_repeats();
+  std::vector<void*> residents;
+  for (const Tensor& t : p.w) residents.push_back(t.storage()->data());
+  residents.push_back(images().storage()->data());
+  try {
+    executor.run(residents);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find(name), std::string::npos) << e.what();
+  }
+}
+
+TEST(Pins, HoldWhateverTheBudget) {
+  const Net p = net_of(10, 24, 0);
+  const auto wanted = compile(value_and_grad(loss))(p, images());
+  const auto runs_of = [](const Compiled& c, const std::string& name) {
+    int runs = 0;
+    for (const plan::Step& s : c.plan().steps) {
+      if (s.kind != plan::Step::Kind::run) continue;
+      for (const plan::BufferId b : c.problem().tasks[static_cast<std::size_t>(s.id)].writes)
+        runs += c.problem().buffers[static_cast<std::size_t>(b)].name == name;
+    }
+    return runs;
+  };
+  auto kept =
+      compile(value_and_grad(loss), {.memory = 0.6, .time_limit = 0.2, .pins = {{"layer.4.h", keep}}});
+  EXPECT_EQ(bits(kept(p, images()).grad.w[0]), bits(wanted.grad.w[0]));
+  EXPECT_EQ(runs_of(kept.plan_for(p, images()), "layer.4.h"), 1);
+  auto again = compile(value_and_grad(loss), {.pins = {{"layer.4.h", keep}, {"layer.*", recompute}}});
+  const auto got = again(p, images());
+  for (std::size_t i = 0; i < p.w.size(); ++i) EXPECT_EQ(bits(got.grad.w[i]), bits(wanted.grad.w[i]));
+  EXPECT_EQ(runs_of(again.plan_for(p, images()), "layer.4.h"), 1);
+  EXPECT_EQ(runs_of(again.plan_for(p, images()), "layer.3.h'"), 1) << "a second one";
+}
+
+TEST(Pins, ThatCannotHoldAreRefused) {
+  const Net p = net_of(4, 8, 0);
+  const Tensor x = full({16, 8}, 0.3);
+  for (const Pin& pin : {Pin{"nobody", keep}, Pin{"w.0", recompute}}) {
+    auto f = compile(value_and_grad(loss), {.pins = {pin}});
+    try {
+      f(p, x);
+      FAIL() << pin.pattern;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::usage);
+      EXPECT_NE(std::string(e.what()).find(pin.pattern), std::string::npos) << e.what();
+    }
+  }
+  auto tight = compile(value_and_grad(loss), {.memory = 0.4, .time_limit = 0.2, .pins = {{"*", keep}}});
+  EXPECT_THROW(tight(net_of(10, 24, 0), images()), Error);
+}
+
+}  // namespace
+}  // namespace tidemark

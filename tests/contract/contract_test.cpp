@@ -1,0 +1,262 @@
+// The contract: whatever the model, the budget and the means, a training step uses what its plan says and no byte more, gives the
+// bits of the step that keeps everything, allocates nothing while it runs, and does not grow. Counted by the device, by a guard page
+// behind the arena and by every malloc of the process.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "tests/contract/count.h"
+#include "tidemark/nn/train.h"
+#include "tidemark/nn/zoo.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/proof.h"
+#include "tidemark/plan/smallest.h"
+#include "tidemark/plan/solve.h"
+#include "tidemark/tidemark.h"
+
+namespace tidemark {
+namespace {
+
+struct Case {
+  const char* model;
+  ModelOptions options;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.model;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
+// Every model of the zoo, small.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {"bert-base",
+       {.batch = 4,
+        .seq = 11,
+        .sizes =
+            {{"vocab", 29}, {"positions", 16}, {"width", 24}, {"depth", 2}, {"heads", 3}, {"hidden", 40}}}},
+      {"densenet121",
+       {.batch = 6,
+        .size = 64,
+        .sizes = {{"growth", 4},
+                  {"width", 8},
+                  {"classes", 7},
+                  {"layers1", 2},
+                  {"layers2", 3},
+                  {"layers3", 2},
+                  {"layers4", 2}}}},
+      {"gpt2-1.5b",
+       {.batch = 4,
+        .seq = 40,
+        .sizes = {{"vocab", 29}, {"positions", 64}, {"width", 50}, {"depth", 1}, {"heads", 2}}}},
+      {"gpt2-124m",
+       {.batch = 4,
+        .seq = 11,
+        .sizes = {{"vocab", 29}, {"positions", 16}, {"width", 24}, {"depth", 2}, {"heads", 3}}}},
+      {"gpt2-355m",
+       {.batch = 4,
+        .seq = 13,
+        .sizes = {{"vocab", 31}, {"positions", 13}, {"width", 32}, {"depth", 3}, {"heads", 4}}}},
+      {"gpt2-774m",
+       {.batch = 6,
+        .seq = 7,
+        .sizes = {{"vocab", 23}, {"positions", 16}, {"width", 40}, {"depth", 1}, {"heads", 5}}}},
+      {"llama-1b",
+       {.batch = 4,
+        .seq = 9,
+        .sizes = {{"vocab", 29}, {"width", 32}, {"depth", 2}, {"heads", 4}, {"groups", 2}, {"hidden", 48}}}},
+      {"lstm", {.batch = 6, .seq = 6, .sizes = {{"vocab", 23}, {"hidden", 10}, {"depth", 2}}}},
+      {"mlp", {.batch = 10, .sizes = {{"inputs", 12}, {"hidden", 17}, {"depth", 2}, {"classes", 6}}}},
+      {"mobilenet-v2", {.batch = 6, .size = 64, .sizes = {{"width", 25}, {"classes", 7}}}},
+      {"resnet152",
+       {.batch = 6,
+        .size = 64,
+        .sizes =
+            {{"width", 8}, {"classes", 7}, {"blocks1", 1}, {"blocks2", 2}, {"blocks3", 3}, {"blocks4", 1}}}},
+      {"resnet18",
+       {.batch = 6,
+        .size = 64,
+        .sizes =
+            {{"width", 8}, {"classes", 7}, {"blocks1", 2}, {"blocks2", 2}, {"blocks3", 2}, {"blocks4", 2}}}},
+      {"resnet50",
+       {.batch = 6,
+        .size = 64,
+        .sizes =
+            {{"width", 8}, {"classes", 7}, {"blocks1", 2}, {"blocks2", 2}, {"blocks3", 2}, {"blocks4", 1}}}},
+      {"segnet", {.batch = 4, .size = 64, .sizes = {{"width", 4}, {"classes", 5}}}},
+      {"unet",
+       {.batch = 4, .size = 32, .sizes = {{"channels", 3}, {"width", 4}, {"depth", 3}, {"classes", 3}}}},
+      {"vgg16", {.batch = 4, .size = 64, .sizes = {{"width", 4}, {"hidden", 20}, {"classes", 7}}}},
+      {"vgg19", {.batch = 4, .size = 64, .sizes = {{"width", 4}, {"hidden", 20}, {"classes", 7}}}},
+      {"vit-b-16",
+       {.batch = 4,
+        .size = 32,
+        .sizes = {{"patch", 8}, {"width", 24}, {"depth", 2}, {"heads", 3}, {"hidden", 40}, {"classes", 7}}}},
+  };
+  return all;
+}
+
+enum class Means { recompute, makers, host, disk };
+const char* word(Means m) {
+  constexpr const char* words[] = {"recompute only", "makers", "host", "disk"};
+  return words[static_cast<int>(m)];
+}
+
+CompileOptions options_for(const Budget& budget, Means means, double seconds) {
+  CompileOptions o{.memory = budget, .device = cpu({.threads = 2}), .state = 1, .time_limit = seconds};
+  o.makers = means == Means::makers;
+  o.correct = false;  // the plan that is looked at is the one that ran
+  TierSpec tier = means == Means::host ? host(1_GiB) : disk(TIDEMARK_BINARY_DIR, 1_GiB);
+  // Fast enough to be used.
+  tier.write_bytes_per_second = tier.read_bytes_per_second = 4e9;
+  tier.latency_seconds = 1e-6;
+  if (means == Means::host || means == Means::disk) o.tiers = {tier};
+  o.atomic = means != Means::disk;  // the least without holding all gradients at once
+  return o;
+}
+
+class Setting {
+ public:
+  explicit Setting(const Case& c)
+      : model(make_model(c.model, c.options)), step(train_step(model, {.rate = constant_rate(1e-3)})) {
+    Init init({.seed = 10});
+    batch = synthetic_batch(model, init);
+  }
+  TrainState start() const {
+    Init init({.seed = 9});
+    return make_train_state(model, TrainOptions{}.optimizer, init);
+  }
+  // Loss and every updated tensor after so many steps.
+  template <typename F>
+  std::vector<float> after(F& f, int steps) const {
+    TrainState state = start();
+    std::vector<float> all;
+    for (int i = 0; i < steps; ++i) {
+      Trained r = f(std::move(state), batch);
+      state = std::move(r.next);
+      all.push_back(r.loss.template item<float>());
+    }
+    for (const Tensor& t : flatten(state)) {
+      const auto d = t.data<float>();
+      all.insert(all.end(), d.begin(), d.end());
+    }
+    return all;
+  }
+
+  Model model;
+  TrainStep step;
+  Tensors batch;
+};
+
+// One configuration: false where the budget is refused, which must come with a reason.
+bool keeps_the_contract(const Setting& s, const Budget& budget, Means means, const std::vector<float>& wanted,
+                        int steps, double seconds, Bytes* peak = nullptr) {
+  SCOPED_TRACE(word(means));
+  CompileOptions options = options_for(budget, means, seconds);
+  const std::shared_ptr<Device> device = options.device;
+  auto f = compile(s.step, options);
+  try {
+    f.plan_for(s.start(), s.batch);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
+    return false;
+  }
+  EXPECT_EQ(s.after(f, 2), wanted);
+  Compiled& c = f.plan_for(s.start(), s.batch);
+  if (peak != nullptr) *peak = c.plan().peak;
+  EXPECT_EQ(plan::check(c.problem(), c.plan()), "");
+  EXPECT_FALSE(c.plan().lossy);
+  EXPECT_EQ(c.peak_measured(), c.plan().peak);
+  EXPECT_LE(c.plan().peak, c.plan().budget);
+  EXPECT_EQ(device->peak(), c.program().arena_bytes) << "arenas that the device gave";
+  EXPECT_EQ(c.account().most_live, c.plan().live_peak);
+  EXPECT_TRUE(options.tiers.empty() || c.tiers_measured()[0] <= options.tiers[0].bytes);
+
+  // The step by itself: what it allocates, and whether that grows.
+  TrainState state = s.start();
+  Tensors inputs = flatten(state);
+  inputs.insert(inputs.end(), s.batch.begin(), s.batch.end());
+  std::vector<void*> residents;
+  for (const Tensor& t : inputs) residents.push_back(t.storage()->data());
+  if (residents.size() != c.program().residents.size()) return true;  // the function closed over something
+  Executor executor(std::make_shared<const Program>(c.program()), cpu({.threads = 2}), nullptr,
+                    options.tiers);
+  for (int i = 0; i < 2; ++i) executor.run(residents);
+  const Allocations first = count_allocations([&] { executor.run(residents); });
+  EXPECT_LE(first.largest, 4096) << "ours are none; a library's are small";
+  Bytes in_use = bytes_in_use();
+  for (int i = 3; i < steps; ++i) executor.run(residents);
+  EXPECT_LE(bytes_in_use() - in_use, 4096) << "grows";
+  return true;
+}
+
+// What fits below the smallest peak found is refused; where that is proven, the proof holds.
+void refuses_less(const Setting& s) {
+  auto f = compile(s.step, options_for({}, Means::recompute, 0.2));
+  const plan::Problem problem = f.plan_for(s.start(), s.batch).problem();
+  const plan::SmallestPeak smallest = plan::smallest_peak(problem, {.time_limit = 0.2});
+  ASSERT_GT(smallest.bound, 0);
+  const plan::Plan refused =
+      plan::solve(problem, {.budget = smallest.bound - problem.align, .time_limit = 0.2});
+  EXPECT_EQ(refused.status, plan::Plan::Status::infeasible);
+  ASSERT_TRUE(refused.peak_bound);
+  EXPECT_GT(*refused.peak_bound, refused.budget);
+  EXPECT_EQ(plan::check(problem, refused), "");
+  EXPECT_EQ(plan::verify_proof(problem, refused), "");
+  auto g = compile(s.step, options_for(Budget(smallest.bound - problem.align), Means::recompute, 0.2));
+  EXPECT_THROW(g.plan_for(s.start(), s.batch), Error);
+}
+
+class Contract : public testing::TestWithParam<Case> {};
+
+// A part that every change is tested with: half way between the least and everything, by all means.
+TEST_P(Contract, HoldsHalfWayAndAtTheLeast) {
+  const Setting s(GetParam());
+  auto all = compile(s.step, {.device = cpu({.threads = 2}), .state = 1, .correct = false});
+  const std::vector<float> wanted = s.after(all, 2);
+  const Bytes most = all.plan_for(s.start(), s.batch).plan().peak;
+  Bytes least = 0;
+  ASSERT_TRUE(keeps_the_contract(s, Budget::minimum(), Means::recompute, wanted, 6, 0.2, &least));
+  ASSERT_LT(least, most);
+  for (const Means means : {Means::makers, Means::host, Means::disk})
+    EXPECT_TRUE(keeps_the_contract(s, Budget((least + most) / 2), means, wanted, 6, 0.2));
+}
+std::vector<Case> few() {
+  return {
+      {"mlp", {.batch = 64, .sizes = {{"inputs", 7}, {"hidden", 12}, {"classes", 5}}}},
+      {"resnet18",
+       {.batch = 4,
+        .size = 32,
+        .sizes =
+            {{"width", 8}, {"classes", 5}, {"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}, {"blocks4", 1}}}},
+      {"gpt2-124m",
+       {.batch = 4,
+        .seq = 12,
+        .sizes = {{"vocab", 19}, {"positions", 12}, {"width", 16}, {"depth", 2}, {"heads", 2}}}}};
+}
+INSTANTIATE_TEST_SUITE_P(Zoo, Contract, testing::ValuesIn(few()), name_of);
+
+TEST(Contract, LessThanTheLeastIsRefusedWithAProof) { refuses_less(Setting(few().back())); }
+
+class SlowContract : public testing::TestWithParam<Case> {};
+
+TEST_P(SlowContract, HoldsForEveryBudgetByAllMeans) {
+  const Setting s(GetParam());
+  auto all = compile(s.step, {.device = cpu({.threads = 2}), .state = 1});
+  const std::vector<float> wanted = s.after(all, 2);
+  const std::vector<Budget> budgets{1.0, 0.8, 0.6, 0.5, 0.4, 0.3, Budget::minimum()};
+  for (const Budget& budget : budgets) {
+    for (const Means means : {Means::recompute, Means::makers, Means::host, Means::disk}) {
+      SCOPED_TRACE(budget.kind == Budget::Kind::minimum ? "minimum" : std::to_string(budget.fraction));
+      const bool fits = keeps_the_contract(s, budget, means, wanted, 100, 1);
+      EXPECT_TRUE(fits || (budget.kind == Budget::Kind::fraction && budget.fraction < 1));
+    }
+  }
+  refuses_less(s);
+}
+INSTANTIATE_TEST_SUITE_P(Slow, SlowContract, testing::ValuesIn(cases()), name_of);
+
+}  // namespace
+}  // namespace tidemark

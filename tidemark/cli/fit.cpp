@@ -1,0 +1,129 @@
+// tidemark fit: the largest batch, sequence or picture that fits a budget, or the one with most samples a second. By
+// bisection over plans; nothing runs.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/fit.h"
+
+#include <fmt/core.h>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
+#include "tidemark/cli/model_source.h"
+#include "tidemark/cli/solve_options.h"
+
+namespace tidemark::cli {
+namespace {
+
+class FitVerb : public Command {
+ public:
+  void declare(Args& args) override {
+    model_.declare_name(args);
+    args.option("-b,--budget", budget_, "In bytes: 8GiB, 500MB");
+    args.required("--budget");
+    args.option("--vary", vary_, "What grows: batch, seq or size");
+    args.option("--goal", goal_, "largest, or throughput: most samples (tokens, pixels) a second");
+    args.choices("--vary", {"batch", "seq", "size"});
+    args.choices("--goal", {"largest", "throughput"});
+    args.option("--most", most_, "Look no further than this");
+    args.option("--multiple-of", multiple_, "Only multiples of it");
+    args.option("--most-over", most_over_, "Only plans at most so many per cent over the floor; -1: any");
+    model_.declare(args);
+    options_.declare(args);
+    args.flag("--json", json_,
+              "Print {batch, budget, peak, seconds_over_floor}, and seq or size where that varies");
+    args.footer(
+        "The time is for each size that is tried. Exit code 2: not even the least fits.\n"
+        "Example: tidemark fit resnet18 --size 64 --budget 500MB --time 200ms");
+  }
+
+  int run() override {
+    if (vary_ != "batch" && vary_ != "seq" && vary_ != "size")
+      fail(Error::Kind::usage, "[fit] --vary {} is none of batch, seq, size", vary_);
+    if (goal_ != "largest" && goal_ != "throughput")
+      fail(Error::Kind::usage, "[fit] --goal {} is none of largest, throughput", goal_);
+    if (most_ < 1 || multiple_ < 1)
+      fail(Error::Kind::usage, "[fit] --most {} and --multiple-of {} vs at least 1", most_, multiple_);
+    if (budget_.ends_with('%') || budget_ == "min")
+      fail(Error::Kind::usage,
+           "[fit] '{}' depends on the size that is looked for; give the budget in bytes, e.g. 8GiB", budget_);
+    FitOptions options{
+        .budget = parse_bytes(budget_), .most = most_, .multiple_of = multiple_, .solve = options_.get()};
+    options.least = vary_ == "size" ? std::min<std::int64_t>(32, most_) : 1;
+    if (most_over_ >= 0) options.most_overhead = most_over_ / 100;
+    const PoseAt pose_at = [&](std::int64_t n) {
+      ModelSource at = model_;
+      (vary_ == "batch" ? at.batch : vary_ == "seq" ? at.seq : at.size) = n;
+      ModelSource::OnDevice on = at.posed();
+      model_.device_name = on.name;  // the first size decides for all
+      return std::move(on.posed.problem);
+    };
+    Fit fit;
+    {
+      ProgressLine line;
+      options.solve.progress = [](const plan::Progress&) { return !was_interrupted(); };
+      options.progress = [&](const FitTry& t) {
+        line.show(fmt::format("{} {}: {}", vary_, t.n, t.fits ? "fits" : "does not fit"));
+        return !was_interrupted();
+      };
+      fit = goal_ == "largest" ? largest_fit(pose_at, options) : best_fit(pose_at, options);
+    }
+    if (fit.n > 0) json_ ? print_json(fit, options.budget) : print_table(fit, options.budget);
+    if (was_interrupted()) {
+      fmt::print(stderr, "tidemark: interrupted; {}\n",
+                 fit.n > 0 ? "this is the best so far" : "nothing fits so far");
+      return Exit::interrupted;
+    }
+    if (fit.n == 0) {
+      fmt::print(stderr, "tidemark: [fit] {} {} does not fit {}: {}\n", vary_,
+                 fit.tried.empty() ? options.least : fit.tried[0].n, format_bytes(options.budget),
+                 fit.why_not);
+    }
+    return fit.n > 0 ? Exit::done : Exit::no;
+  }
+
+ private:
+  std::int64_t batch_of(const Fit& fit) const {
+    if (vary_ == "batch") return fit.n;
+    return model_.batch > 0 ? model_.batch : model_.model().batch[0].type.shape[0];
+  }
+
+  void print_json(const Fit& fit, Bytes budget) const {
+    JsonWriter w;
+    w.begin_object().field("batch", batch_of(fit));
+    if (vary_ != "batch") w.field(vary_, fit.n);
+    w.field("budget", budget)
+        .field("peak", fit.plan.peak)
+        .field("seconds_over_floor", fit.plan.seconds - fit.seconds_floor)
+        .end_object();
+    fmt::print("{}\n", w.text());
+  }
+
+  void print_table(const Fit& fit, Bytes budget) const {
+    Table table;
+    table.row("model", model_.name);
+    table.row("batch", fmt::format("{}", batch_of(fit)));
+    if (vary_ != "batch") table.row(vary_, fmt::format("{}", fit.n));
+    table.row("peak", fmt::format("{} of {}", format_bytes(fit.plan.peak), format_bytes(budget)));
+    table.row("time", fmt::format("{}, {} over the floor", format_seconds(fit.plan.seconds),
+                                  format_percent(fit.overhead())));
+    table.row("rate", fmt::format("{:.4g} {} a second, predicted", fit.per_second(),
+                                  vary_ == "batch" ? "samples" : vary_));
+    std::string tried;
+    for (const FitTry& t : fit.tried)
+      tried += fmt::format("{}{}{}", tried.empty() ? "" : " ", t.n, t.fits ? "" : "-");
+    table.row("looked at", tried + "  (-: does not fit)");
+    table.print();
+  }
+
+  ModelSource model_;
+  std::string budget_, vary_ = "batch", goal_ = "largest";
+  std::int64_t most_ = 1 << 16, multiple_ = 1;
+  double most_over_ = -1;
+  SolveOptions options_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> fit_verb() { return std::make_unique<FitVerb>(); }
+
+}  // namespace tidemark::cli

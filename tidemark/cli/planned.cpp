@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/cli/planned.h"
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
+#include "tidemark/cli/plan_report.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/smallest.h"
+
+namespace tidemark::cli {
+
+Asked ask(const ProblemSource& source) {
+  if (source.is_file()) {
+    Asked asked{source.get(), {}};
+    const std::string text = read_file(source.model().name);
+    // Large files of others have none; looking for the word is quicker than reading them once more.
+    if (text.find("\"x_types\"") != std::string::npos)
+      asked.labels = read_labels(text, asked.problem.buffers.size());
+    return asked;
+  }
+  Posed posed = source.posed();
+  Labels labels = labels_of(posed);
+  return {std::move(posed.problem), std::move(labels)};
+}
+
+void PlanSource::declare(Args& args) {
+  args.option("--plan", plan_, "plan.json to show; without it the problem is planned now");
+  args.option("-b,--budget", budget_,
+              "Without --plan: 8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+  options_.declare(args);
+}
+
+plan::Plan PlanSource::get(const plan::Problem& problem, const char* verb) const {
+  plan::Options options = options_.get();
+  if (!plan_.empty()) {
+    plan::Plan plan = plan::read_plan(problem, read_file(plan_));
+    if (const std::string broken = plan::check(problem, plan); !broken.empty())
+      fail(Error::Kind::data, "[{}] {}: {}", verb, plan_, broken);
+    return plan;
+  }
+  ProgressLine line;
+  options.progress = progress_on(line);
+  plan::Plan plan;
+  if (budget_ == "min") {
+    plan = plan::smallest_peak(problem, options).plan;
+  } else {
+    options.budget = plan::parse_budget(problem, budget_);
+    plan = plan::solve(problem, options);
+  }
+  if (plan.steps.empty() && !problem.tasks.empty() && !was_interrupted())
+    throw Error(Error::Kind::infeasible,
+                fmt::format("[{}] no plan for {}: {}", verb, budget_, why_infeasible(plan)));
+  return plan;
+}
+
+}  // namespace tidemark::cli

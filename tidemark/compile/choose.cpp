@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "tidemark/base/error.h"
+#include "tidemark/compile/makers.h"
+#include "tidemark/plan/smallest.h"
+
+namespace tidemark {
+namespace {
+
+using plan::Plan;
+
+bool has_plan(const Plan& plan) {
+  return plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible;
+}
+
+// Sets of makers from all to few: those that cost least for what they save first, and of equals those that stand first in the list,
+// whose values wait longest. A large problem needs its time for fewer of them.
+std::vector<std::vector<const Maker*>> sets_of(const plan::Problem& problem, const std::vector<Maker>& makers,
+                                               bool overflow) {
+  constexpr std::size_t kLarge = 3000;
+  std::vector<const Maker*> all;
+  bool any = !overflow;
+  for (const Maker& m : makers) {
+    if (!overflow && m.can_overflow) continue;
+    all.push_back(&m);
+    any = any || m.can_overflow;
+  }
+  std::vector<std::vector<const Maker*>> sets;
+  if (all.empty() || !any) return sets;
+  std::stable_sort(all.begin(), all.end(), [](const Maker* a, const Maker* b) {
+    return a->seconds * static_cast<double>(b->saved) < b->seconds * static_cast<double>(a->saved);
+  });
+  for (std::size_t part = 4; part > 0; part -= problem.tasks.size() > kLarge ? 2 : 1) {
+    const std::size_t count = (all.size() * part + 3) / 4;
+    if (sets.empty() || count < sets.back().size())
+      sets.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return sets;
+}
+
+class Choosing {
+ public:
+  Choosing(const plan::Problem& problem, const std::vector<Maker>& makers, const plan::Options& options,
+           bool minimum)
+      : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
+
+  Chosen run() {
+    const auto sets = sets_of(problem_, makers_, false), more = sets_of(problem_, makers_, true);
+    const double parts = static_cast<double>(sets.size() + more.size());
+    base_ = solve(problem_, parts > 0 ? 0.5 : 1);
+    // Nothing can be better than a bound that holds for every maker.
+    if (parts == 0 ||
+        (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))
+      return {.plan = base_};
+    const plan::Problem calm = without_overflow();
+    const bool overflowing = has_plan(base_) && runs_overflowing(base_);
+    Chosen chosen{.plan = base_};
+    if (overflowing) {
+      chosen.plan = {.status = Plan::Status::infeasible, .budget = options_.budget, .reason = base_.reason};
+      take(chosen.plan, solve(calm, 0.5 / parts));
+    }
+    for (const auto& set : sets) {
+      if (good_enough(chosen.plan)) return chosen;
+      take(chosen.plan, solve(committed(calm, set), 0.5 / parts));
+    }
+    // A plan whose codecs may overflow needs one beside it that has none.
+    if (!has_plan(chosen.plan)) return chosen;
+    const auto offer = [&](const Plan& plan) {
+      Plan best = chosen.plan;
+      if (!take(best, plan) || !runs_overflowing(best)) return;
+      if (!chosen.without_overflow) chosen.without_overflow = chosen.plan;
+      chosen.plan = std::move(best);
+    };
+    if (overflowing) offer(base_);
+    for (const auto& set : more) {
+      if (good_enough(chosen.plan)) return chosen;
+      offer(solve(committed(problem_, set), 0.5 / parts));
+    }
+    return chosen;
+  }
+
+ private:
+  Plan solve(const plan::Problem& problem, double share) const {
+    plan::Options options = options_;
+    options.time_limit *= share;
+    if (&problem != &problem_) options.warm_start = nullptr;
+    return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
+  }
+  // The same tasks, those that can overflow too dear to run.
+  plan::Problem without_overflow() const {
+    constexpr double kNever = 1e6;
+    plan::Problem calm = problem_;
+    for (const Maker& m : makers_) {
+      if (m.can_overflow) calm.tasks[static_cast<std::size_t>(m.run.front())].seconds = kNever;
+    }
+    return calm;
+  }
+  bool good_enough(const Plan& plan) const {
+    return !minimum_ && has_plan(plan) && plan.seconds_bound &&
+           plan.seconds <= *plan.seconds_bound * (1 + options_.target_gap);
+  }
+  bool better(const Plan& a, const Plan& b) const {
+    if (!has_plan(a)) return false;
+    if (!has_plan(b)) return true;
+    return minimum_ ? a.peak < b.peak : a.seconds < b.seconds;
+  }
+  bool runs_overflowing(const Plan& plan) const {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const plan::Step& s) {
+      return s.kind == plan::Step::Kind::run &&
+             std::any_of(makers_.begin(), makers_.end(),
+                         [&](const Maker& m) { return m.can_overflow && m.run.front() == s.id; });
+    });
+  }
+  // As a plan of the problem itself: what was proven for the problem with these makers taken does not hold for it.
+  bool take(Plan& best, Plan plan) const {
+    if (!better(plan, best)) return false;
+    plan.problem_hash = plan::hash(problem_);
+    plan.status = Plan::Status::feasible;
+    plan.seconds_bound = base_.seconds_bound;
+    plan.peak_bound = base_.peak_bound;
+    plan.bound_order_given = base_.bound_order_given;
+    plan.proof = base_.proof;
+    plan.smallest_peak.reset();
+    if (plan.seconds_bound && plan.seconds <= *plan.seconds_bound * (1 + 1e-9))
+      plan.status = Plan::Status::optimal;
+    const std::string broken = plan::check(problem_, plan);
+    TIDEMARK_CHECK(broken.empty(), "a plan with makers breaks a rule: {}", broken);
+    best = std::move(plan);
+    return true;
+  }
+
+  const plan::Problem& problem_;
+  const std::vector<Maker>& makers_;
+  const plan::Options& options_;
+  bool minimum_;
+  Plan base_;
+};
+
+}  // namespace
+
+Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
+                  const plan::Options& options, bool minimum) {
+  return Choosing(problem, makers, options, minimum).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+// Other ways to have a value when the backward pass wants it, as optional tasks of the Problem: a pass over what pose made. Which
+// of them a plan uses is decided by solving with them (compile/planning.cpp). docs/makers.md describes each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "tidemark/compile/pose.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark {
+
+struct MakerOptions {
+  bool lossless = true;
+  std::vector<std::string> allow;  // lossy codecs by name; the first is used
+  int threads = 1;
+  const DeviceProfile* profile = nullptr;  // null: cpu_profile(threads)
+};
+
+// Adds the tasks, all optional, and Posed::makers. Throws Error(usage) for a name in `allow` that is none.
+TIDEMARK_API void add_makers(Posed& posed, const MakerOptions& options);
+
+// The problem in which these are the way that is taken: the same tasks and buffers, other ones optional. Its plans are plans of
+// `problem`. Of two that stand in for one task or spare one buffer the first counts.
+TIDEMARK_API plan::Problem committed(const plan::Problem& problem, std::span<const Maker* const> makers);
+
+// Solves with sets of makers taken and keeps the best plan, a plan of `problem`; bounds are the problem's own. `minimum`: the
+// smallest peak, else the least time within options.budget.
+struct Chosen {
+  plan::Plan plan;
+  // Where `plan` runs a codec whose slot may be too small: one without any, within the same budget.
+  std::optional<plan::Plan> without_overflow;
+};
+TIDEMARK_API Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
+                               const plan::Options& options, bool minimum);
+
+}  // namespace tidemark

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/pins.h"
+
+#include <algorithm>
+
+#include "tidemark/base/text.h"
+#include "tidemark/compile/task_list.h"
+
+namespace tidemark {
+namespace {
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+bool contains(const std::vector<plan::BufferId>& list, plan::BufferId b) {
+  return std::find(list.begin(), list.end(), b) != list.end();
+}
+
+// The only task that makes the buffer; -1: none (an argument), or it is updated.
+plan::TaskId maker_of(const plan::Problem& problem, plan::BufferId b) {
+  plan::TaskId maker = -1;
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    if (problem.tasks[t].optional || !contains(problem.tasks[t].writes, b)) continue;
+    if (maker >= 0 || contains(problem.tasks[t].reads, b)) return -1;
+    maker = static_cast<plan::TaskId>(t);
+  }
+  return maker;
+}
+
+// Readers behind the longest stretch of work in which nobody uses the buffer.
+std::vector<plan::TaskId> late_readers(const plan::Problem& problem, plan::BufferId b, plan::TaskId maker) {
+  std::vector<plan::TaskId> readers;
+  double passed = 0, longest = 0;
+  std::size_t first = 0;
+  for (std::size_t t = at(maker) + 1; t < problem.tasks.size(); ++t) {
+    if (problem.tasks[t].optional) continue;
+    if (contains(problem.tasks[t].reads, b)) {
+      if (passed > longest && !readers.empty()) longest = passed, first = readers.size();
+      readers.push_back(static_cast<plan::TaskId>(t));
+      passed = 0;
+    } else {
+      passed += problem.tasks[t].seconds;
+    }
+  }
+  if (first == 0) return {};
+  return {readers.begin() + static_cast<std::ptrdiff_t>(first), readers.end()};
+}
+
+// A second buffer of the same contents, made again by a task of its own before its readers. What else the task makes is made into
+// buffers that nobody reads.
+void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
+                   const std::vector<plan::TaskId>& readers) {
+  plan::Problem& problem = posed.problem;
+  std::vector<std::pair<plan::BufferId, plan::BufferId>> copies;
+  plan::Task again = problem.tasks[at(maker)];
+  TaskOperands operands = posed.binding.operands_of_task[at(maker)];
+  for (plan::BufferId& w : again.writes) {
+    const auto copy = static_cast<plan::BufferId>(problem.buffers.size());
+    plan::Buffer buffer = problem.buffers[at(w)];
+    buffer.name += "'";
+    problem.buffers.push_back(std::move(buffer));
+    posed.binding.value_of_buffer.push_back(posed.binding.value_of_buffer[at(w)]);
+    copies.emplace_back(w, copy);
+    w = copy;
+  }
+  const auto renamed = [&](plan::BufferId old) {
+    for (const auto& [from, to] : copies) {
+      if (from == old) return to;
+    }
+    return old;
+  };
+  for (BufferPart& part : operands.out) part.buffer = renamed(part.buffer);
+  for (auto& [from, to] : again.in_place) to = renamed(to);
+  const plan::BufferId copy = renamed(b);
+  for (const plan::TaskId r : readers) {
+    plan::Task& reader = problem.tasks[at(r)];
+    std::replace(reader.reads.begin(), reader.reads.end(), b, copy);
+    for (auto& pair : reader.in_place) {
+      if (pair.first == b) pair.first = copy;
+    }
+    for (BufferPart& part : posed.binding.operands_of_task[at(r)].in) {
+      if (part.buffer == b) part.buffer = copy;
+    }
+  }
+  again.name += "'";
+  std::vector<NewTask> added;
+  added.push_back({.before = readers.front(),
+                   .task = std::move(again),
+                   .kernel = posed.binding.kernel_of_task[at(maker)],
+                   .operands = std::move(operands),
+                   .node = posed.binding.node_of_task[at(maker)]});
+  insert_tasks(posed, std::move(added));
+}
+
+}  // namespace
+
+void apply_pins(Posed& posed, const std::vector<Pin>& pins) {
+  std::vector<char> pinned(posed.problem.buffers.size(), 0);
+  for (const Pin& pin : pins) {
+    bool any = false;
+    for (plan::BufferId b = 0; b < static_cast<plan::BufferId>(pinned.size()); ++b) {
+      const std::string name = posed.problem.buffers[at(b)].name;
+      if (!glob_match(pin.pattern, name)) continue;
+      any = true;
+      if (pinned[at(b)]) continue;  // the first pin that matches holds
+      pinned[at(b)] = 1;
+      const plan::TaskId maker = maker_of(posed.problem, b);
+      const bool exact = pin.pattern.find_first_of("*?") == std::string::npos;
+      if (pin.what == keep) {
+        if (maker >= 0) posed.problem.tasks[at(maker)].once = true;
+        continue;
+      }
+      if (maker < 0 || posed.problem.tasks[at(maker)].once) {
+        // A pattern may reach over arguments and kept values; a name says exactly this one.
+        if (!exact) continue;
+        fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: {}", name,
+             maker < 0 ? "it is an argument or is updated in place" : "its task runs once");
+      }
+      const std::vector<plan::TaskId> readers = late_readers(posed.problem, b, maker);
+      // An output is wanted as it is at the end.
+      if (readers.empty() || contains(posed.problem.outputs, b)) {
+        if (exact && contains(posed.problem.outputs, b))
+          fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: it is a result, and kept as such",
+               name);
+        continue;
+      }
+      recompute_for(posed, b, maker, readers);
+    }
+    if (!any)
+      fail(Error::Kind::usage,
+           "[pins] no stored value is called '{}'; what is fused into its reader is never stored",
+           pin.pattern);
+  }
+}
+
+}  // namespace tidemark

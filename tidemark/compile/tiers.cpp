@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/tiers.h"
+
+#include <algorithm>
+
+#include "tidemark/base/text.h"
+
+namespace tidemark {
+namespace {
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+bool contains(const std::vector<plan::BufferId>& list, plan::BufferId b) {
+  return std::find(list.begin(), list.end(), b) != list.end();
+}
+
+bool updates(const plan::Task& task) {
+  return std::any_of(task.writes.begin(), task.writes.end(),
+                     [&](plan::BufferId b) { return contains(task.reads, b); });
+}
+
+}  // namespace
+
+void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
+  plan::Problem& problem = posed.problem;
+  for (const TierSpec& spec : tiers) {
+    const auto id = static_cast<plan::TierId>(problem.tiers.size());
+    for (const plan::Tier& other : problem.tiers) {
+      if (other.name == spec.name)
+        fail(Error::Kind::usage, "[tiers] two are called '{}'; give one another name", spec.name);
+    }
+    if (spec.bytes <= 0)
+      fail(Error::Kind::usage, "[tiers] '{}' has a capacity of {} bytes", spec.name, spec.bytes);
+    problem.tiers.push_back({spec.name, spec.write_bytes_per_second, spec.read_bytes_per_second,
+                             spec.latency_seconds, spec.bytes});
+    for (const std::string& pattern : spec.holds) {
+      bool any = false;
+      for (const ValueId v : posed.binding.graph.inputs) {
+        const plan::BufferId b = posed.binding.buffer_of_value[at(v)];
+        plan::Buffer& buffer = problem.buffers[at(b)];
+        if (!glob_match(pattern, buffer.name)) continue;
+        any = true;
+        if (spec.can_fail()) {
+          fail(Error::Kind::unsupported,
+               "[tiers] '{}' cannot live in '{}': arguments are kept in memory; let a tier without a folder "
+               "hold it",
+               buffer.name, spec.name);
+        }
+        if (buffer.start >= 0) continue;
+        buffer.resident = false;
+        buffer.start = buffer.end = id;
+        problem.outputs.erase(std::remove(problem.outputs.begin(), problem.outputs.end(), b),
+                              problem.outputs.end());
+      }
+      if (!any)
+        fail(Error::Kind::usage, "[tiers] '{}' is to hold '{}', but no argument is called so", spec.name,
+             pattern);
+    }
+  }
+}
+
+std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::span<const TierSpec> tiers,
+                             bool copies) {
+  const plan::Problem& problem = posed.problem;
+  const std::string* updated = nullptr;
+  std::vector<char> may_fail(problem.buffers.size(), 0);  // its copy under way
+  for (const plan::Step& step : plan.steps) {
+    switch (step.kind) {
+      case plan::Step::Kind::run: {
+        const plan::Task& task = problem.tasks[at(step.id)];
+        const Kernel* kernel = posed.binding.kernel_of_task[at(step.id)].get();
+        if (kernel->can_overflow() && updated != nullptr)
+          return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
+        if (updates(task) && updated == nullptr) updated = &task.name;
+        break;
+      }
+      case plan::Step::Kind::evict:
+      case plan::Step::Kind::fetch:
+        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail();
+        break;
+      case plan::Step::Kind::wait:
+        if (may_fail[at(step.id)] && updated != nullptr)
+          return fmt::format("a copy of '{}' can fail behind the update of '{}'",
+                             problem.buffers[at(step.id)].name, *updated);
+        may_fail[at(step.id)] = 0;
+        break;
+      default:
+        break;
+    }
+  }
+  return {};
+}
+
+void gate_updates(Posed& posed) {
+  plan::Problem& problem = posed.problem;
+  if (std::any_of(problem.tasks.begin(), problem.tasks.end(), [](const plan::Task& t) { return t.kind == "gate"; })) return;
+  // What comes behind the gate: updates, and what reads something that one of them made.
+  std::vector<char> behind(problem.tasks.size(), 0), late(problem.buffers.size(), 0);
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    const plan::Task& task = problem.tasks[t];
+    behind[t] = updates(task) || std::any_of(task.reads.begin(), task.reads.end(),
+                                             [&](plan::BufferId b) { return late[at(b)]; });
+    if (!behind[t]) continue;
+    for (const plan::BufferId b : task.writes) late[at(b)] = 1;
+  }
+  if (std::none_of(behind.begin(), behind.end(), [](char b) { return b; })) return;
+  plan::Task gate{.name = "gate", .kind = "gate"};
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    if (!behind[t] || problem.tasks[t].optional) continue;
+    for (const plan::BufferId b : problem.tasks[t].reads) {
+      const plan::Buffer& buffer = problem.buffers[at(b)];
+      if (!buffer.resident && buffer.start < 0 && !late[at(b)] && !contains(gate.reads, b))
+        gate.reads.push_back(b);
+    }
+  }
+  const auto token = static_cast<plan::BufferId>(problem.buffers.size());
+  problem.buffers.push_back({.name = "gate", .bytes = 1, .kind = "gate"});
+  posed.binding.value_of_buffer.push_back(-1);
+  gate.writes.push_back(token);
+  gate.once = true;
+  // The others first, in their order; then the gate; then what waits for it.
+  std::vector<plan::Task> tasks;
+  Binding& binding = posed.binding;
+  std::vector<std::int32_t> nodes, place(problem.tasks.size());
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  std::vector<TaskOperands> operands;
+  const auto move_over = [&](char which) {
+    for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+      if (behind[t] != which) continue;
+      if (which && updates(problem.tasks[t])) problem.tasks[t].reads.push_back(token);
+      place[t] = static_cast<std::int32_t>(tasks.size());
+      tasks.push_back(std::move(problem.tasks[t]));
+      nodes.push_back(binding.node_of_task[t]);
+      kernels.push_back(std::move(binding.kernel_of_task[t]));
+      operands.push_back(std::move(binding.operands_of_task[t]));
+    }
+  };
+  move_over(0);
+  tasks.push_back(std::move(gate));
+  nodes.push_back(-1);
+  kernels.push_back(make_kernel(0, [](const Operands&) {}));
+  operands.emplace_back();
+  move_over(1);
+  for (plan::Task& task : tasks) {
+    if (task.instead_of >= 0) task.instead_of = place[at(task.instead_of)];
+  }
+  for (Maker& maker : posed.makers) {
+    for (auto* list : {&maker.run, &maker.instead}) {
+      for (plan::TaskId& t : *list) t = place[at(t)];
+    }
+  }
+  problem.tasks = std::move(tasks);
+  binding.node_of_task = std::move(nodes);
+  binding.kernel_of_task = std::move(kernels);
+  binding.operands_of_task = std::move(operands);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,140 @@
+// Forward mode: a number and its derivatives in W directions, by the same formulas as the tape's. The tape takes it as
+// its scalar too (Tape<Dual>), which gives Hessian products.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+
+#include "tidemark/tape/formulas.h"
+
+namespace tidemark::tape {
+
+template <typename R, int W = 1>
+struct DualOf {
+  R value{};
+  std::array<R, W> tangent{};
+
+  DualOf() = default;
+  template <typename T>
+    requires std::convertible_to<T, R>
+  constexpr DualOf(const T& v) : value(static_cast<R>(v)) {}
+  constexpr DualOf(const R& v, const std::array<R, W>& t) : value(v), tangent(t) {}
+
+  template <typename T>
+  DualOf& operator+=(const T& b) {
+    return *this = *this + b;
+  }
+  template <typename T>
+  DualOf& operator-=(const T& b) {
+    return *this = *this - b;
+  }
+  template <typename T>
+  DualOf& operator*=(const T& b) {
+    return *this = *this * b;
+  }
+  template <typename T>
+  DualOf& operator/=(const T& b) {
+    return *this = *this / b;
+  }
+};
+
+template <typename F, typename R, int W>
+TIDEMARK_INLINE DualOf<R, W> through(const DualOf<R, W>& x) {
+  DualOf<R, W> y(F::value(x.value));
+  for (int w = 0; w < W; ++w) y.tangent[w] = F::scale(x.tangent[w], x.value, y.value);
+  return y;
+}
+template <typename F, typename R, int W>
+TIDEMARK_INLINE DualOf<R, W> through(const DualOf<R, W>& a, const DualOf<R, W>& b) {
+  DualOf<R, W> y(F::value(a.value, b.value));
+  for (int w = 0; w < W; ++w)
+    y.tangent[w] =
+        F::left(a.tangent[w], a.value, b.value, y.value) + F::right(b.tangent[w], a.value, b.value, y.value);
+  return y;
+}
+// A plain number has no tangent: the other side's derivative is not even computed.
+template <typename F, typename R, int W>
+TIDEMARK_INLINE DualOf<R, W> through_left(const DualOf<R, W>& a, const R& b) {
+  DualOf<R, W> y(F::value(a.value, b));
+  for (int w = 0; w < W; ++w) y.tangent[w] = F::left(a.tangent[w], a.value, b, y.value);
+  return y;
+}
+template <typename F, typename R, int W>
+TIDEMARK_INLINE DualOf<R, W> through_right(const R& a, const DualOf<R, W>& b) {
+  DualOf<R, W> y(F::value(a, b.value));
+  for (int w = 0; w < W; ++w) y.tangent[w] = F::right(b.tangent[w], a, b.value, y.value);
+  return y;
+}
+
+#define TIDEMARK_BINARY(name, F)                                                    \
+  template <typename R, int W>                                                      \
+  TIDEMARK_INLINE DualOf<R, W> name(const DualOf<R, W>& a, const DualOf<R, W>& b) { \
+    return through<F>(a, b);                                                        \
+  }                                                                                 \
+  template <typename R, int W, typename T>                                          \
+    requires std::convertible_to<T, R>                                              \
+  TIDEMARK_INLINE DualOf<R, W> name(const DualOf<R, W>& a, const T& b) {            \
+    return through_left<F>(a, static_cast<R>(b));                                   \
+  }                                                                                 \
+  template <typename T, typename R, int W>                                          \
+    requires std::convertible_to<T, R>                                              \
+  TIDEMARK_INLINE DualOf<R, W> name(const T& a, const DualOf<R, W>& b) {            \
+    return through_right<F>(static_cast<R>(a), b);                                  \
+  }
+#define TIDEMARK_BINARY_OF_EQUALS(name, F)
+#define TIDEMARK_UNARY(name, F)                              \
+  template <typename R, int W>                               \
+  TIDEMARK_INLINE DualOf<R, W> name(const DualOf<R, W>& x) { \
+    return through<F>(x);                                    \
+  }
+#include "tidemark/tape/function_list.h"
+#undef TIDEMARK_BINARY
+#undef TIDEMARK_BINARY_OF_EQUALS
+#undef TIDEMARK_UNARY
+
+#define TIDEMARK_COMPARE(op)                                                       \
+  template <typename R, int W>                                                     \
+  TIDEMARK_INLINE bool operator op(const DualOf<R, W>& a, const DualOf<R, W>& b) { \
+    return a.value op b.value;                                                     \
+  }                                                                                \
+  template <typename R, int W, typename T>                                         \
+    requires std::convertible_to<T, R>                                             \
+  TIDEMARK_INLINE bool operator op(const DualOf<R, W>& a, const T& b) {            \
+    return a.value op static_cast<R>(b);                                           \
+  }                                                                                \
+  template <typename T, typename R, int W>                                         \
+    requires std::convertible_to<T, R>                                             \
+  TIDEMARK_INLINE bool operator op(const T& a, const DualOf<R, W>& b) {            \
+    return static_cast<R>(a) op b.value;                                           \
+  }
+TIDEMARK_COMPARE(<)
+TIDEMARK_COMPARE(<=)
+TIDEMARK_COMPARE(>)
+TIDEMARK_COMPARE(>=)
+TIDEMARK_COMPARE(==)
+TIDEMARK_COMPARE(!=)
+#undef TIDEMARK_COMPARE
+#define TIDEMARK_ROUND(name)                         \
+  template <typename R, int W>                       \
+  TIDEMARK_INLINE auto name(const DualOf<R, W>& x) { \
+    return std::name(math::plain(x));                \
+  }
+TIDEMARK_ROUND(floor)
+TIDEMARK_ROUND(ceil)
+TIDEMARK_ROUND(trunc)
+TIDEMARK_ROUND(round)
+TIDEMARK_ROUND(nearbyint)
+TIDEMARK_ROUND(rint)
+TIDEMARK_ROUND(isfinite)
+TIDEMARK_ROUND(isinf)
+TIDEMARK_ROUND(isnan)
+TIDEMARK_ROUND(signbit)
+#undef TIDEMARK_ROUND
+
+}  // namespace tidemark::tape
+
+namespace tidemark {
+using Dual = tape::DualOf<double>;
+using Dual32 = tape::DualOf<float>;
+}  // namespace tidemark

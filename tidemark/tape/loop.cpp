@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/tape/loop.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tidemark/base/error.h"
+#include "tidemark/schedule/mixed.h"
+#include "tidemark/schedule/replay.h"
+#include "tidemark/schedule/revolve.h"
+#include "tidemark/schedule/schedules.h"
+#include "tidemark/store/checksum.h"
+#include "tidemark/tape/loop_files.h"
+
+namespace tidemark {
+namespace tape {
+namespace {
+
+using schedule::Action;
+using schedule::SchedulePtr;
+
+double seconds_now(clockid_t clock) {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// The bytes that are live, and the most there were at once.
+struct Account {
+  Bytes live = 0, peak = 0;
+  void add(Bytes bytes) { peak = std::max(peak, live += bytes); }
+};
+
+// Which schedule reverses `steps` equal steps with `bytes` for snapshots and tapes.
+struct Choice {
+  const char* name = "";
+  std::int64_t slots = 0;
+  std::int64_t forward_steps = 0;
+};
+SchedulePtr make(const Choice& choice, std::int64_t steps) {
+  const std::string_view name = choice.name;
+  if (name == "store_all") return schedule::store_all(steps);
+  if (name == "mixed") return schedule::mixed(steps, choice.slots);
+  if (name == "online") return schedule::online(choice.slots);
+  return schedule::revolve(steps, choice.slots);
+}
+Choice choose(std::int64_t steps, Bytes bytes, Bytes state, Bytes tape) {
+  if (tape <= bytes / steps) return {"store_all", 0, steps};
+  Choice best{"revolve", std::min(steps, (bytes - tape) / state), 0};
+  best.forward_steps = schedule::revolve_advances(steps, best.slots) + steps;
+  const std::int64_t units = (bytes - tape) / std::max(state, tape);
+  if (units >= 1) {
+    const std::int64_t forward = schedule::mixed_steps(steps, units);
+    if (forward < best.forward_steps) best = {"mixed", units, forward};
+  }
+  return best;
+}
+
+// Carries out one schedule over steps [first, first + length).
+class Carrier {
+ public:
+  Carrier(Loop& loop, Account& account, CheckpointReport& report)
+      : loop_(loop), account_(account), report_(report) {}
+
+  bool finished = false;                              // the running adjoint has begun
+  std::int64_t end = 0;                               // of the whole loop; -1: not known yet
+  std::function<void(std::int64_t left)> progressed;  // after each step reversed
+  std::function<Bytes(std::int64_t)> tape_bytes = [this](std::int64_t) {
+    return report_.tape;
+  };  // as planned
+
+  void run(schedule::Schedule& schedule, std::int64_t first) {
+    for (;;) {
+      const Action a = schedule.next();
+      switch (a.kind) {
+        case Action::Kind::advance:
+          advance(schedule, first, a);
+          break;
+        case Action::Kind::reverse:
+          reverse(first, a);
+          break;
+        case Action::Kind::save:
+          save(a);
+          break;
+        case Action::Kind::restore:
+          restore(a);
+          break;
+        case Action::Kind::discard:
+          discard(a);
+          break;
+        case Action::Kind::done:
+          return;
+      }
+    }
+  }
+
+ private:
+  struct Slot {
+    std::vector<std::byte> state;
+    Bytes bytes = 0;
+    std::vector<std::unique_ptr<StepTape>> tapes;
+  };
+
+  void advance(schedule::Schedule& schedule, std::int64_t first, const Action& a) {
+    for (std::int64_t i = a.from; i < a.to; ++i) {
+      if (end < 0 && loop_.ended(first + i)) {
+        end = first + i;
+        schedule.finish(i);
+        finish();
+        return;
+      }
+      ++report_.measured_forward_steps;
+      if (i < a.to - a.keep) {
+        loop_.advance(first + i);
+      } else {
+        working_.push_back(loop_.tape(first + i));
+        const Bytes bytes = working_.back()->bytes(), promised = tape_bytes(first + i);
+        if (bytes > promised)
+          fail(Error::Kind::infeasible,
+               "[checkpointed] step {} tapes {} vs {} planned for; measure the steps and give their sizes "
+               "(measure_steps)",
+               first + i, format_bytes(bytes), format_bytes(promised));
+        account_.add(bytes);
+      }
+    }
+    if (end >= 0 && first + a.to == end) finish();
+  }
+  void finish() {
+    if (!std::exchange(finished, true)) loop_.finish();
+  }
+  void reverse(std::int64_t first, const Action& a) {
+    for (std::int64_t i = a.to; i-- > a.from;) {
+      loop_.reverse(first + i, *working_.back());
+      account_.add(-working_.back()->bytes());
+      working_.pop_back();
+      if (progressed) progressed(first + i);
+    }
+  }
+  Slot& slot(const Action& a) {
+    const auto index = static_cast<std::size_t>(a.slot.index);
+    if (slots_.size() <= index) slots_.resize(index + 1);
+    return slots_[index];
+  }
+  void save(const Action& a) {
+    Slot& s = slot(a);
+    if (a.what == Action::What::tape) {
+      s.tapes = std::exchange(working_, {});
+      return;
+    }
+    s.bytes = loop_.state_bytes();
+    s.state.resize(static_cast<std::size_t>(s.bytes));
+    loop_.save(s.state.data());
+    account_.add(s.bytes);
+  }
+  void restore(const Action& a) {
+    Slot& s = slot(a);
+    if (a.what == Action::What::tape)
+      working_ = std::exchange(s.tapes, {});
+    else
+      loop_.restore(s.state.data());
+  }
+  void discard(const Action& a) {
+    Slot& s = slot(a);
+    account_.add(-std::exchange(s.bytes, 0));
+    s.state.clear();
+  }
+
+  Loop& loop_;
+  Account& account_;
+  CheckpointReport& report_;
+  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<StepTape>> working_;
+};
+
+std::vector<std::byte> state_of(const Loop& loop) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(loop.state_bytes()));
+  loop.save(bytes.data());
+  return bytes;
+}
+
+// What the schedule will do, counted beforehand.
+void predict(schedule::Schedule& schedule, std::int64_t steps,
+             const std::function<Bytes(std::int64_t)>& state, const std::function<Bytes(std::int64_t)>& tape,
+             std::int64_t& forward, Bytes& bytes) {
+  schedule::Limits limits;
+  limits.steps = steps;
+  limits.state_bytes = state;
+  limits.tape_bytes = tape;
+  const schedule::Replay replay = schedule::replay(schedule, limits);
+  TIDEMARK_CHECK(replay.broken.empty(), "{}", replay.broken);
+  forward += replay.counts.forward_steps;
+  bytes = std::max(bytes, replay.counts.bytes);
+}
+
+void reverse_unequal(Loop& loop, std::int64_t steps, const CheckpointOptions& options,
+                     CheckpointReport& report) {
+  if (steps != static_cast<std::int64_t>(options.steps.size()))
+    fail(Error::Kind::usage, "[checkpointed] {} steps vs sizes of {}", steps, options.steps.size());
+  const Bytes bytes = options.memory - report.beside;
+  const auto plan = [&] { return schedule::chain(options.steps, {.budget = bytes}); };
+  schedule::Chain chain = plan();
+  if (!chain.schedule)
+    fail(Error::Kind::infeasible,
+         "[checkpointed] memory {} vs at least {}: one state and the largest step's tape",
+         format_bytes(options.memory), format_bytes(chain.smallest + report.beside));
+  report.schedule = "chain";
+  predict(
+      *chain.schedule, steps,
+      [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].state; },
+      [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].tape; }, report.forward_steps,
+      report.peak);
+  report.peak += report.beside;
+  Account account;
+  account.add(report.beside);
+  Carrier carrier(loop, account, report);
+  carrier.end = steps;
+  carrier.tape_bytes = [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].tape; };
+  carrier.run(*plan().schedule, 0);
+  report.measured_peak = account.peak;
+}
+
+// Places of the snapshots on disk: the ends of segments that memory reverses by itself.
+std::vector<std::int64_t> places(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots) {
+  const std::int64_t segments =
+      std::clamp<std::int64_t>((steps + slots - 1) / std::max<std::int64_t>(slots, 1), 1, disk_slots + 1);
+  std::vector<std::int64_t> at;
+  for (std::int64_t i = 0; i <= segments; ++i)
+    at.push_back(steps / segments * i + std::min(i, steps % segments));
+  return at;
+}
+
+// Two levels (Pringle, Jones, Goswami, Narayanan & Goldberg, 2016): states on disk at the ends of segments, and in each
+// segment the schedule for memory. What is on disk is enough to go on from, whenever the process ends.
+void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions& options, const Choice& whole,
+                        Bytes bytes, CheckpointReport& report) {
+  const std::vector<std::byte> first_state = state_of(loop);
+  const LoopFiles files(options.folder,
+                        {steps, checksum(first_state.data(), static_cast<Bytes>(first_state.size()))});
+  const std::int64_t slots = std::string_view(whole.name) == "store_all" ? steps : whole.slots;
+  const std::vector<std::int64_t> at =
+      places(steps, slots, std::max<std::int64_t>(0, options.disk / report.state));
+  report.disk_slots = static_cast<std::int64_t>(at.size()) - 2;
+
+  std::int64_t left = steps;
+  Account account;
+  account.add(report.beside);
+  Carrier carrier(loop, account, report);
+  carrier.end = steps;
+  if (const auto progress = files.read_progress()) {
+    left = report.resumed_at = progress->left;
+    loop.restore_adjoint(progress->adjoint);
+    carrier.finished = true;
+  }
+  double last = seconds_now(CLOCK_MONOTONIC);
+  carrier.progressed = [&](std::int64_t now) {
+    const double time = seconds_now(CLOCK_MONOTONIC);
+    if (time - last < options.progress_seconds && now > 0) return;
+    last = time;
+    files.write_progress(now, loop.save_adjoint());
+  };
+  // Steps [from, to) on the working state, which is state `from`.
+  const auto go = [&](std::int64_t from, std::int64_t to) {
+    for (; from < to; ++from) {
+      loop.advance(from);
+      ++report.measured_forward_steps;
+    }
+  };
+  const auto state_at = [&](std::size_t segment) {
+    std::size_t nearest = segment;
+    while (nearest > 0 && !files.has_state(at[nearest])) --nearest;
+    if (nearest == 0)
+      loop.restore(first_state.data());
+    else
+      loop.restore(files.read_state(at[nearest])->data());
+    for (; nearest < segment; ++nearest) {
+      go(at[nearest], at[nearest + 1]);
+      files.write_state(at[nearest + 1], state_of(loop));
+    }
+  };
+  // The forward counts are those of a run that nothing interrupts.
+  report.forward_steps = at[at.size() - 2];
+  for (std::size_t i = 0; i + 1 < at.size(); ++i) {
+    const std::int64_t length = at[i + 1] - at[i];
+    predict(
+        *make(choose(length, bytes, report.state, report.tape), length), length,
+        [&](std::int64_t) { return report.state; }, [&](std::int64_t) { return report.tape; },
+        report.forward_steps, report.peak);
+  }
+  report.peak += report.beside;
+  for (std::size_t i = at.size() - 1; i-- > 0;) {
+    const std::int64_t length = std::min(left, at[i + 1]) - at[i];
+    if (length > 0) {
+      state_at(i);
+      carrier.run(*make(choose(length, bytes, report.state, report.tape), length), at[i]);
+      files.write_progress(left = at[i], loop.save_adjoint());
+    }
+    if (i > 0) files.remove_state(at[i]);
+  }
+  files.remove_progress();
+  report.measured_peak = account.peak;
+}
+
+}  // namespace
+
+CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOptions& options) {
+  CheckpointReport report;
+  report.steps = steps;
+  report.budget = options.memory;
+  report.beside = loop.beside();
+  report.state = loop.state_bytes();
+  if (steps == 0 || (steps < 0 && loop.ended(0))) {
+    report.steps = 0;
+    loop.finish();
+    return report;
+  }
+  if (!options.steps.empty()) {
+    reverse_unequal(loop, steps, options, report);
+    return report;
+  }
+  {
+    const std::vector<std::byte> first = state_of(loop);
+    loop.tape(0);
+    loop.restore(first.data());
+  }
+  report.tape = loop.settle();
+  report.beside = loop.beside();
+  const Bytes bytes = options.memory - report.beside;
+  if (bytes < report.state + report.tape)
+    fail(Error::Kind::infeasible,
+         "[checkpointed] memory {} vs at least {}: a state of {}, a step's tape of {} and {} beside them",
+         format_bytes(options.memory), format_bytes(report.beside + report.state + report.tape),
+         format_bytes(report.state), format_bytes(report.tape), format_bytes(report.beside));
+  Account account;
+  account.add(report.beside);
+  if (steps < 0) {
+    if (!options.folder.empty())
+      fail(Error::Kind::unsupported,
+           "[checkpointed] snapshots on disk vs a loop of unknown length; give the number of steps, or "
+           "memory alone");
+    const Choice online{"online", (bytes - report.tape) / report.state, 0};
+    report.schedule = online.name;
+    report.slots = online.slots;
+    Carrier carrier(loop, account, report);
+    carrier.end = -1;
+    carrier.run(*make(online, -1), 0);
+    report.steps = carrier.end;
+    report.forward_steps = report.measured_forward_steps;
+    report.measured_peak = account.peak;
+    report.peak = report.beside + std::min(online.slots, report.steps) * report.state + report.tape;
+    return report;
+  }
+  const Choice choice = choose(steps, bytes, report.state, report.tape);
+  report.schedule = choice.name;
+  report.slots = choice.slots;
+  if (!options.folder.empty()) {
+    reverse_with_files(loop, steps, options, choice, bytes, report);
+    return report;
+  }
+  predict(
+      *make(choice, steps), steps, [&](std::int64_t) { return report.state; },
+      [&](std::int64_t) { return report.tape; }, report.forward_steps, report.peak);
+  report.peak += report.beside;
+  Carrier carrier(loop, account, report);
+  carrier.end = steps;
+  carrier.run(*make(choice, steps), 0);
+  report.measured_peak = account.peak;
+  return report;
+}
+
+std::vector<schedule::ChainStep> measure_steps(Loop& loop, std::int64_t steps) {
+  std::vector<schedule::ChainStep> result;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    schedule::ChainStep step;
+    const std::vector<std::byte> before = state_of(loop);
+    step.state = static_cast<Bytes>(before.size());
+    const double start = seconds_now(CLOCK_PROCESS_CPUTIME_ID);
+    step.tape = loop.tape(i)->bytes();
+    const double taped = seconds_now(CLOCK_PROCESS_CPUTIME_ID);
+    loop.restore(before.data());
+    const double again = seconds_now(CLOCK_PROCESS_CPUTIME_ID);
+    loop.advance(i);
+    step.forward = seconds_now(CLOCK_PROCESS_CPUTIME_ID) - again;
+    step.adjoint = taped - start;  // recording takes about as long as the sweep
+    result.push_back(step);
+  }
+  return result;
+}
+
+}  // namespace tape
+
+namespace {
+
+std::string with_commas(std::int64_t n) {
+  std::string digits = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+}  // namespace
+
+std::string CheckpointReport::explain() const {
+  std::string text =
+      fmt::format("{} steps of {} in {}: ", with_commas(steps), format_bytes(state), format_bytes(budget));
+  if (schedule == "store_all")
+    text += fmt::format("all {} tapes of {} are kept", with_commas(steps), format_bytes(tape));
+  else if (schedule == "chain")
+    text += "snapshots and tapes as the exact plan for unequal steps says";
+  else
+    text += fmt::format("{} snapshot{} and a {} step", with_commas(slots), slots == 1 ? "" : "s",
+                        format_bytes(tape));
+  if (disk_slots > 0) text += fmt::format(", {} on disk", with_commas(disk_slots));
+  if (steps > 0)
+    text += fmt::format("; {:.1f} forward runs a step",
+                        static_cast<double>(forward_steps) / static_cast<double>(steps));
+  text += fmt::format("; peak {}; all states would take {}", format_bytes(peak), format_bytes(steps * state));
+  return text;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,92 @@
+// Reversing a loop inside a budget: what a loop must offer (Loop), the choice of a schedule by bytes (plan_loop), and carrying it
+// out with snapshots in memory and on disk (reverse_loop). checkpointed.h makes Loops of steps on Vars and of steps that come
+// with their own adjoint.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tidemark/base/bytes.h"
+#include "tidemark/schedule/chain.h"
+#include "tidemark/schedule/schedule.h"
+
+namespace tidemark {
+
+struct CheckpointOptions {
+  // Snapshots, the tape of a step with its adjoints, and what stands beside them (working state, running adjoints).
+  Bytes memory = 64_MiB;
+  // With a folder, snapshots also go to disk, and the sweep writes its progress there: killed and started again with the same
+  // arguments it goes on where it was. `disk` is for snapshots.
+  std::string folder;
+  Bytes disk = 0;
+  // At most so often; every step where it is 0.
+  double progress_seconds = 1;
+  // Steps that differ: time and sizes of each (see measure_steps). Empty: all are like the first.
+  std::span<const schedule::ChainStep> steps;
+};
+
+// What was planned, and what came of it.
+struct CheckpointReport {
+  std::string schedule;         // by its name in schedule/
+  std::int64_t steps = 0;       // known at the end, where the loop ended by itself
+  std::int64_t slots = 0;       // snapshots in memory
+  std::int64_t disk_slots = 0;  // and on disk
+  Bytes budget = 0;
+  Bytes state = 0, tape = 0, beside = 0;  // of a snapshot, of a taped step, of what stands beside
+  std::int64_t forward_steps = 0;         // predicted; every execution of a step counts
+  Bytes peak = 0;                         // predicted
+  std::int64_t measured_forward_steps = 0;
+  Bytes measured_peak = 0;
+  std::int64_t resumed_at =
+      -1;  // steps that were left when an earlier run's progress was taken up; -1: none was
+
+  // "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all states would take 12 GB".
+  TIDEMARK_API std::string explain() const;
+};
+
+namespace tape {
+
+// The adjoint data of one step, alive until it was reversed.
+class TIDEMARK_API StepTape {
+ public:
+  virtual ~StepTape() = default;
+  virtual Bytes bytes() const = 0;
+};
+
+class TIDEMARK_API Loop {
+ public:
+  virtual ~Loop() = default;
+  // The working state.
+  virtual Bytes state_bytes() const = 0;
+  virtual void save(std::byte* to) const = 0;
+  virtual void restore(const std::byte* from) = 0;
+  // Runs a step on it, or does the same and keeps what the step's adjoint needs.
+  virtual void advance(std::int64_t step) = 0;
+  virtual std::unique_ptr<StepTape> tape(std::int64_t step) = 0;
+  // The working state stands at the end for the first time: the running adjoint begins here.
+  virtual void finish() = 0;
+  virtual void reverse(std::int64_t step, StepTape& tape) = 0;
+  // Whether the loop ends before `step`, judged by the working state; only asked where the length is not known.
+  virtual bool ended(std::int64_t step) = 0;
+  // The running adjoint and the value, for progress on disk.
+  virtual std::vector<std::byte> save_adjoint() const = 0;
+  virtual void restore_adjoint(std::span<const std::byte> from) = 0;
+  // Called once, when one step was taped and all others are said to be like it: makes tapes of that size, with some room, and
+  // returns their bytes.
+  virtual Bytes settle() = 0;
+  virtual Bytes beside() const = 0;
+};
+
+// steps < 0: until the loop says that it ended. Throws Error(infeasible) with the smallest budget where it is too small, and
+// Error(io) naming the file where the disk fails.
+TIDEMARK_API CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOptions& options);
+
+// Time and sizes of every step, by running and taping each once.
+TIDEMARK_API std::vector<schedule::ChainStep> measure_steps(Loop& loop, std::int64_t steps);
+
+}  // namespace tape
+}  // namespace tidemark

@@ -1,0 +1,162 @@
+// The hot end of the tape: where statements are appended. A statement is a left side, n arguments and n partial
+// derivatives. Consecutive statements of one shape form a run: argument j of the k-th has index base_j + k
+// stride_j, so that a run needs its indices once, and its partials once too where they are all alike. A loop over
+// an array is one run.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "tidemark/base/api.h"
+#include "tidemark/tape/math.h"
+
+namespace tidemark::tape {
+
+// What a Var knows of its tape: the recording's number above, its index below. 0: passive.
+using Key = std::uint64_t;
+TIDEMARK_INLINE std::uint32_t index_of(Key key) { return static_cast<std::uint32_t>(key); }
+TIDEMARK_INLINE std::uint32_t recording_of(Key key) { return static_cast<std::uint32_t>(key >> 32); }
+
+// Wider statements are split into sums of parts.
+inline constexpr std::uint32_t kMaxArguments = 248;
+inline constexpr std::uint32_t kMaxRun = (1u << 23) - 1;
+// No key differs from another by this much: recordings are numbered below 2^31.
+inline constexpr Key kNoStride = Key{1} << 63;
+
+template <typename Real>
+TIDEMARK_INLINE bool same_bits(const Real& a, const Real& b) {
+  if constexpr (sizeof(Real) == 8)
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  else if constexpr (sizeof(Real) == 4)
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  else
+    return std::memcmp(&a, &b, sizeof(Real)) == 0;
+}
+
+// Which leaves of an expression are arguments: those that are not another one's repetition. Wider statements, and those
+// sorted out when running, have all of theirs in front.
+using Shape = std::uint64_t;
+inline constexpr Shape kNoShape = ~Shape{0};
+TIDEMARK_INLINE constexpr Shape shape_of(std::uint32_t n) {
+  return n < 32 ? (Shape{1} << n) - 1 : Shape{n} << 32;
+}
+
+template <typename Real>
+class Recorder {
+ public:
+  // Appends one statement, all keys active and different, and returns the key of its left side.
+  TIDEMARK_INLINE Key append(const Key* keys, const Real* partials, std::uint32_t n) {
+    const Key k = next_ - run_;
+    bool expected = shape_of(n) == shape_;
+    for (std::uint32_t j = 0; j < n; ++j) expected &= is_expected(j, keys[j], k);
+    if (expected) {
+      Real* at = partial_;
+      if (!constant_) {
+        if (at + n <= limit_) {
+          for (std::uint32_t j = 0; j < n; ++j) at[j] = partials[j];
+          partial_ = at + n;
+          return next_++;
+        }
+      } else {
+        bool same = k < kMaxRun;
+        for (std::uint32_t j = 0; j < n; ++j) same &= same_bits((at - n)[j], partials[j]);
+        if (same) return next_++;
+      }
+    }
+    return append_new<0>(keys, partials, n, shape_of(n));
+  }
+
+  // The same with what is known when compiling: N leaves of which those that are `gone` repeat others. Straight code.
+  template <int N>
+  TIDEMARK_INLINE Key append_known(const Key (&keys)[N], const Real (&partials)[N], const bool (&gone)[N]) {
+    const Key k = next_ - run_;
+    Shape shape = 0;
+    std::uint32_t n = 0;
+    bool expected = true;
+    each<0, N>([&](auto j) {
+      if (!gone[j]) {
+        shape |= Shape{1} << j;
+        ++n;
+        expected &= is_expected(j, keys[j], k);
+      }
+    });
+    expected &= shape == shape_;
+    if (expected) [[likely]] {
+      Real* at = partial_;
+      if (!constant_) [[likely]] {
+        if (at + n <= limit_) [[likely]] {
+          each<0, N>([&](auto j) {
+            if (!gone[j]) *at++ = partials[j];
+          });
+          partial_ = at;
+          return next_++;
+        }
+      } else {
+        bool same = k < kMaxRun;
+        at -= n;
+        each<0, N>([&](auto j) {
+          if (!gone[j]) same &= same_bits(*at++, partials[j]);
+        });
+        if (same) [[likely]]
+          return next_++;
+      }
+    }
+    // Copies, so that the arrays of the usual path never need memory.
+    Key packed[N];
+    Real factors[N];
+    std::uint32_t at = 0;
+    each<0, N>([&](auto j) {
+      if (!gone[j]) {
+        packed[at] = keys[j];
+        factors[at++] = partials[j];
+      }
+    });
+    if (shape == shape_of(n)) {
+      if (n == 1) return append_new<1>(packed, factors, n, shape);
+      if constexpr (N >= 2)
+        if (n == 2) return append_new<2>(packed, factors, n, shape);
+      if constexpr (N >= 3)
+        if (n == 3) return append_new<3>(packed, factors, n, shape);
+      if constexpr (N >= 4)
+        if (n == 4) return append_new<4>(packed, factors, n, shape);
+    }
+    return append_new<0>(packed, factors, n, shape);
+  }
+
+  Key next() const { return next_; }
+
+ protected:
+  struct Argument {
+    Key base = 0, stride = 0;
+  };
+  template <int J, int N, typename F>
+  TIDEMARK_INLINE static void each(F&& f) {
+    if constexpr (J < N) {
+      f(std::integral_constant<int, J>{});
+      each<J + 1, N>(f);
+    }
+  }
+  TIDEMARK_INLINE bool is_expected(std::uint32_t j, Key key, Key k) const {
+    return key == arguments_[j].base + arguments_[j].stride * k;
+  }
+
+  // What is not expected: gives the run begun its strides, or starts another. Refuses keys of other recordings. `shape`
+  // says at which places of arguments_ the n arguments go; N = n where that is known, else 0.
+  template <int N>
+  TIDEMARK_API Key append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
+
+  Key next_ = 0;                    // of the next left side
+  Key run_ = 0;                     // of the first left side of the run
+  Real* partial_ = nullptr;         // where partials go
+  Real* limit_ = nullptr;           // partials end here: behind it lie the descriptors of finished runs
+  Shape shape_ = kNoShape;          // of the run's statements
+  std::uint32_t* words_ = nullptr;  // the newest descriptor
+  std::uint32_t n_ = 0;             // their arguments
+  bool constant_ = false;           // all of the run's partials are those before partial_
+  Argument arguments_[kMaxArguments];
+};
+
+}  // namespace tidemark::tape

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/tape/tape.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "tidemark/base/error.h"
+#include "tidemark/tape/sweep.h"
+
+namespace tidemark::tape {
+namespace {
+
+// Numbers of the recordings that can still be used, so that a stale Var is told from one of another tape. Never taken
+// twice: a number is 31 bits, and after 2^31 resets only that distinction is lost.
+class Recordings {
+ public:
+  std::uint32_t begin() {
+    const std::lock_guard lock(mutex_);
+    do last_ = (last_ + 1) & 0x7fffffff;
+    while (last_ == 0 || contains(last_));
+    live_.push_back(last_);
+    return last_;
+  }
+  void end(std::uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    live_.erase(std::find(live_.begin(), live_.end(), number));
+  }
+  bool live(std::uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    return contains(number);
+  }
+
+ private:
+  bool contains(std::uint32_t number) const {
+    return std::find(live_.begin(), live_.end(), number) != live_.end();
+  }
+  std::mutex mutex_;
+  std::uint32_t last_ = 0;
+  std::vector<std::uint32_t> live_;
+};
+
+Recordings& recordings() {
+  static Recordings all;
+  return all;
+}
+
+// Calls f(place in arguments_, number of the argument).
+template <typename F>
+TIDEMARK_INLINE void for_places(Shape shape, std::uint32_t n, F&& f) {
+  if (shape >> 32 != 0 || shape == shape_of(n)) {
+    for (std::uint32_t j = 0; j < n; ++j) f(j, j);
+  } else {
+    std::uint32_t j = 0;
+    for (Shape left = shape; left != 0; left &= left - 1)
+      f(static_cast<std::uint32_t>(std::countr_zero(left)), j++);
+  }
+}
+
+[[noreturn]] void refuse(std::uint32_t recording, std::uint32_t under_way) {
+  if (recording != under_way && recordings().live(recording))
+    fail(Error::Kind::usage,
+         "[tape] a variable of one tape vs a recording on another; keep each variable to its tape");
+  fail(Error::Kind::usage,
+       "[tape] a variable of a recording that has ended (its tape was reset, rewound or destroyed) vs the "
+       "recording under way; "
+       "make it an input again");
+}
+
+}  // namespace
+
+template <typename Real>
+Key record_rest(const Key* keys, const Real* partials, std::uint32_t n) {
+  Key active[kMaxArguments];
+  Real sums[kMaxArguments];
+  constexpr std::uint32_t kSearched = 32;  // beyond, an argument that comes twice is kept twice
+  std::uint32_t count = 0;
+  for (std::uint32_t j = 0; j < n; ++j) {
+    if (index_of(keys[j]) == 0) continue;
+    std::uint32_t i = 0;
+    const std::uint32_t seen = std::min(count, kSearched);
+    while (i < seen && active[i] != keys[j]) ++i;
+    if (i < seen) {
+      sums[i] = sums[i] + partials[j];
+    } else {
+      active[count] = keys[j];
+      sums[count++] = partials[j];
+    }
+  }
+  if (count == 0) return 0;
+  Recorder<Real>* recorder = current<Real>;
+  if (recorder == nullptr)
+    fail(Error::Kind::usage,
+         "[tape] a recorded variable vs no recording on this thread; begin one: Tape::Recording "
+         "recording(tape)");
+  return recorder->append(active, sums, count);
+}
+
+// Writes the descriptor of the run being recorded; there was room for it when the run began.
+template <typename Real>
+TIDEMARK_INLINE void BasicTape<Real>::close_run() {
+  const Shape shape = std::exchange(this->shape_, kNoShape);
+  if (shape == kNoShape) return;
+  const std::uint32_t n = this->n_;
+  const auto length = static_cast<std::uint32_t>(this->next_ - this->run_);
+  std::uint32_t* word = this->words_ -= 1 + (length > 1 ? 2 : 1) * n;
+  *word++ = n | (this->constant_ ? kConstantBit : 0) | length << kLengthShift;
+  if (length > 1) {
+    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
+      word[j] = index_of(this->arguments_[place].base);
+      word[n + j] = static_cast<std::uint32_t>(this->arguments_[place].stride);
+    });
+  } else {
+    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
+      word[j] = index_of(this->arguments_[place].base);
+    });
+  }
+  ++run_count_;
+}
+
+template <typename Real>
+template <int N>
+Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape) {
+  if constexpr (N > 0) n = static_cast<std::uint32_t>(N);
+  auto* tape = static_cast<BasicTape<Real>*>(this);
+  const Key next = next_, before = index_of(next) - 1;
+  // From 1 of this recording up to the last statement.
+  bool known = true;
+  for (std::uint32_t j = 0; j < n; ++j) known &= next - 1 - keys[j] < before;
+  if (!known) [[unlikely]]
+    for (std::uint32_t j = 0; j < n; ++j)
+      if (next - 1 - keys[j] >= before) refuse(recording_of(keys[j]), recording_of(next));
+  if (before == 0xfffffffe) [[unlikely]]
+    fail(Error::Kind::unsupported,
+         "[tape] 2^32 statements vs indices of 32 bits; checkpoint the loop that makes them");
+  const auto for_each_place = [&](auto&& f) {
+    if constexpr (N > 0)
+      for (std::uint32_t j = 0; j < n; ++j) f(j, j);
+    else
+      for_places(shape, n, f);
+  };
+  // Not std::copy: a call costs more than these few stores.
+  const auto put = [&](const Real* from) {
+    for (std::uint32_t j = 0; j < n; ++j) partial_[j] = from[j];
+    partial_ += n;
+  };
+  const bool shaped = shape == shape_;
+  if (shaped && next - run_ == 1) {
+    bool same = true;
+    for (std::uint32_t j = 0; j < n; ++j) same &= same_bits((partial_ - n)[j], partials[j]);
+    if (same || partial_ + n <= limit_) {
+      for_each_place([&](std::uint32_t place, std::uint32_t j) {
+        arguments_[place].stride = keys[j] - arguments_[place].base;
+      });
+      constant_ = same;
+      if (!same) put(partials);
+      return next_++;
+    }
+  }
+  tape->close_run();
+  const auto* low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n));
+  if (reinterpret_cast<const std::byte*>(partial_ + n) > low) [[unlikely]] {
+    tape->next_chunk();
+    low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n));
+  }
+  limit_ = partial_ +
+           (low - reinterpret_cast<const std::byte*>(partial_)) / static_cast<std::ptrdiff_t>(sizeof(Real));
+  run_ = next;
+  n_ = n;
+  shape_ = shape;
+  // A run after one of the same shape mostly has the same strides: inner loops do. Where not, the second statement comes
+  // here and sets them.
+  if (shaped) {
+    for_each_place([&](std::uint32_t place, std::uint32_t j) { arguments_[place].base = keys[j]; });
+  } else {
+    constant_ = true;
+    for_each_place([&](std::uint32_t place, std::uint32_t j) { arguments_[place] = {keys[j], kNoStride}; });
+  }
+  put(partials);
+  return next_++;
+}
+
+template <typename Real>
+BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
+  const Bytes least =
+      static_cast<Bytes>(descriptor_words(kMaxArguments) * 4 + 2 * kMaxArguments * sizeof(Real));
+  if (options.chunk < least)
+    fail(Error::Kind::usage, "[tape] chunks of {} vs at least {}, one statement of {} arguments",
+         format_bytes(options.chunk), format_bytes(least), kMaxArguments);
+  this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;  // index 0 is passive
+  enter(0, 0, 0);
+  if (options.adjoints > 0) adjoints_ = Pages(options.adjoints);
+}
+
+template <typename Real>
+BasicTape<Real>::~BasicTape() {
+  recordings().end(recording_of(this->next_));
+}
+
+template <typename Real>
+BasicTape<Real>::Recording::Recording(BasicTape& tape) : tape_(tape), before_(current<Real>) {
+  const void* here = &current<Real>;
+  const void* nobody = nullptr;
+  nested_ = !tape.recorded_by_.compare_exchange_strong(nobody, here);
+  if (nested_ && nobody != here)
+    fail(Error::Kind::usage,
+         "[tape] a recording on this thread vs one under way on another; one tape per thread");
+  current<Real> = &tape;
+}
+
+template <typename Real>
+BasicTape<Real>::Recording::~Recording() {
+  current<Real> = before_;
+  if (!nested_) tape_.recorded_by_.store(nullptr);
+}
+
+// Makes a chunk the one being filled, with so many bytes of it in use.
+template <typename Real>
+void BasicTape<Real>::enter(std::size_t chunk, Bytes partials, Bytes runs) {
+  while (chunks_.size() <= chunk) chunks_.push_back({Pages(options_.chunk)});
+  chunk_ = chunk;
+  std::byte* begin = chunks_[chunk].pages.data();
+  std::byte* end = begin + chunks_[chunk].pages.bytes();
+  this->partial_ = reinterpret_cast<Real*>(begin + partials);
+  this->words_ = reinterpret_cast<std::uint32_t*>(end - runs);
+  this->limit_ = this->partial_;
+  this->shape_ = kNoShape;
+}
+
+template <typename Real>
+void BasicTape<Real>::next_chunk() {
+  Chunk& full = chunks_[chunk_];
+  full.partials = reinterpret_cast<std::byte*>(this->partial_) - full.pages.data();
+  full.runs = full.pages.data() + full.pages.bytes() - reinterpret_cast<std::byte*>(this->words_);
+  enter(chunk_ + 1, 0, 0);
+}
+
+template <typename Real>
+Active<Real> BasicTape<Real>::input(const Real& value) {
+  need_thread();
+  if (index_of(this->next_) == 0xffffffff)
+    fail(Error::Kind::unsupported, "[tape] 2^32 variables vs indices of 32 bits");
+  ++inputs_;
+  if (this->shape_ == shape_of(kInputs) && this->next_ - this->run_ < kMaxRun) return {value, this->next_++};
+  close_run();
+  return {value, this->template append_new<0>(nullptr, nullptr, kInputs, shape_of(kInputs))};
+}
+
+template <typename Real>
+Active<Real> BasicTape<Real>::statement(const Real& value, std::span<const Scalar> arguments,
+                                        std::span<const Real> partials) {
+  if (arguments.size() != partials.size())
+    fail(Error::Kind::usage, "[tape] {} arguments vs {} partials", arguments.size(), partials.size());
+  need_thread();
+  Recorder<Real>* before = current<Real>;
+  current<Real> = this;
+  struct Back {
+    Recorder<Real>* to;
+    ~Back() { current<Real> = to; }
+  } back{before};
+  // The running sum takes one argument's place.
+  Key sum = 0;
+  Key keys[kMaxArguments];
+  Real factors[kMaxArguments];
+  std::uint32_t n = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (n == kMaxArguments) {
+      sum = record_rest(keys, factors, n);
+      n = 0;
+      keys[n] = sum;
+      factors[n++] = Real(1);
+    }
+    keys[n] = arguments[i].key();
+    factors[n++] = partials[i];
+  }
+  return {value, record_rest(keys, factors, n)};
+}
+
+template <typename Real>
+std::vector<Active<Real>> BasicTape<Real>::external(std::span<const Real> values, Reverse reverse) {
+  if (values.empty() || values.size() > kMaxRun)
+    fail(Error::Kind::usage, "[tape] an external function of {} outputs vs 1 to {}", values.size(), kMaxRun);
+  need_thread();
+  close_run();
+  if (reinterpret_cast<std::byte*>(this->partial_) > reinterpret_cast<std::byte*>(this->words_ - 2))
+    next_chunk();
+  std::vector<Scalar> outputs;
+  outputs.reserve(values.size());
+  const auto first = index_of(this->next_);
+  for (const Real& v : values) outputs.push_back({v, this->next_++});
+  this->words_ -= 2;
+  this->words_[0] = kExternal | static_cast<std::uint32_t>(values.size()) << kLengthShift;
+  this->words_[1] = static_cast<std::uint32_t>(externals_.size());
+  externals_.push_back({std::move(reverse), first, static_cast<std::uint32_t>(values.size())});
+  ++run_count_;
+  return outputs;
+}
+
+template <typename Real>
+void BasicTape<Real>::need_thread() const {
+  const void* by = recorded_by_.load(std::memory_order_relaxed);
+  if (by != nullptr && by != &current<Real>)
+    fail(Error::Kind::usage,
+         "[tape] recording from this thread vs a recording under way on another; one tape per thread");
+}
+
+template <typename Real>
+void BasicTape<Real>::need_recorded(const Scalar& x, const char* what) const {
+  if (!x.active())
+    fail(Error::Kind::usage, "[{}] the variable is passive: it depends on no input of the tape", what);
+  if (recording_of(x.key()) != recording_of(this->next_) || index_of(x.key()) >= index_of(this->next_))
+    refuse(recording_of(x.key()), recording_of(this->next_));
+}
+
+template <typename Real>
+Real* BasicTape<Real>::prepare_adjoints(std::uint32_t width) {
+  const Bytes used = static_cast<Bytes>(index_of(swept_)) * width_ * static_cast<Bytes>(sizeof(Real));
+  const Bytes bytes = static_cast<Bytes>(index_of(this->next_)) * width * static_cast<Bytes>(sizeof(Real));
+  if (bytes > adjoints_.bytes()) {
+    adjoints_ = Pages();
+    adjoints_ = Pages(bytes);
+  } else if (used > 0) {
+    std::memset(adjoints_.data(), 0, static_cast<std::size_t>(used));
+  }
+  width_ = width;
+  swept_ = this->next_;
+  return reinterpret_cast<Real*>(adjoints_.data());
+}
+
+template <typename Real>
+void BasicTape<Real>::sweep(const Position& from, const Position& to) {
+  auto* adjoints = reinterpret_cast<Real*>(adjoints_.data());
+  std::uint32_t index = index_of(from.next);
+  const auto call = [&](std::uint32_t number) {
+    const External& e = externals_[number];
+    std::vector<Scalar> outputs;
+    for (std::uint32_t i = 0; i < e.outputs; ++i)
+      outputs.push_back({Real(0), (this->next_ >> 32 << 32) | (e.first + i)});
+    for (std::uint32_t d = 0; d < width_; ++d) {
+      Adjoints<Real> view(adjoints, width_, d);
+      e.reverse(outputs, view);
+    }
+  };
+  for (std::size_t c = from.chunk + 1; c-- > to.chunk;) {
+    const Chunk& chunk = chunks_[c];
+    const std::byte* begin = chunk.pages.data();
+    const std::byte* end = begin + chunk.pages.bytes();
+    const auto* partials =
+        reinterpret_cast<const Real*>(begin + (c == from.chunk ? from.partials : chunk.partials));
+    const auto* words =
+        reinterpret_cast<const std::uint32_t*>(end - (c == from.chunk ? from.runs : chunk.runs));
+    const auto* last = reinterpret_cast<const std::uint32_t*>(end - (c == to.chunk ? to.runs : 0));
+    switch (width_) {
+      case 1:
+        sweep_chunk<Real, 1>(adjoints, words, last, partials, index, call);
+        break;
+      case 2:
+        sweep_chunk<Real, 2>(adjoints, words, last, partials, index, call);
+        break;
+      case 4:
+        sweep_chunk<Real, 4>(adjoints, words, last, partials, index, call);
+        break;
+      default:
+        sweep_chunk<Real, 8>(adjoints, words, last, partials, index, call);
+        break;
+    }
+  }
+}
+
+template <typename Real>
+void BasicTape<Real>::reverse(const Scalar& y, const Real& seed) {
+  reverse(std::span(&y, 1), std::span(&seed, 1));
+}
+
+template <typename Real>
+void BasicTape<Real>::reverse(std::span<const Scalar> ys, std::span<const Real> seeds) {
+  if (ys.size() != seeds.size())
+    fail(Error::Kind::usage, "[reverse] {} variables vs {} seeds", ys.size(), seeds.size());
+  for (const Scalar& y : ys) need_recorded(y, "reverse");
+  Real* adjoints = prepare_adjoints(1);
+  for (std::size_t i = 0; i < ys.size(); ++i) adjoints[index_of(ys[i].key())] += seeds[i];
+  sweep(position(), {});
+}
+
+template <typename Real>
+void BasicTape<Real>::seed(const Scalar& x, const Real& adjoint) {
+  need_recorded(x, "seed");
+  if (width_ != 1 || swept_ != this->next_)
+    fail(Error::Kind::usage, "[seed] no sweep was begun since the last statement");
+  reinterpret_cast<Real*>(adjoints_.data())[index_of(x.key())] += adjoint;
+}
+
+template <typename Real>
+void BasicTape<Real>::sweep() {
+  if (width_ != 1 || swept_ != this->next_)
+    fail(Error::Kind::usage, "[sweep] no sweep was begun since the last statement");
+  sweep(position(), {});
+}
+
+template <typename Real>
+void BasicTape<Real>::reverse_each(std::span<const Scalar> ys) {
+  if (ys.empty() || ys.size() > 8)
+    fail(Error::Kind::usage, "[reverse_each] {} directions vs 1 to 8 in one sweep", ys.size());
+  for (const Scalar& y : ys) need_recorded(y, "reverse_each");
+  const std::uint32_t width = ys.size() <= 2 ? static_cast<std::uint32_t>(ys.size()) : ys.size() <= 4 ? 4 : 8;
+  Real* adjoints = prepare_adjoints(width);
+  for (std::size_t i = 0; i < ys.size(); ++i)
+    adjoints[std::size_t{index_of(ys[i].key())} * width + i] = Real(1);
+  sweep(position(), {});
+}
+
+template <typename Real>
+Real BasicTape<Real>::adjoint(const Scalar& x, int direction) const {
+  need_recorded(x, "adjoint");
+  if (width_ == 0 || index_of(x.key()) >= index_of(swept_))
+    fail(Error::Kind::usage, "[adjoint] no sweep since the variable was recorded; call reverse first");
+  if (direction < 0 || direction >= static_cast<int>(width_))
+    fail(Error::Kind::usage, "[adjoint] direction {} vs {} swept", direction, width_);
+  return reinterpret_cast<const Real*>(
+      adjoints_.data())[std::size_t{index_of(x.key())} * width_ + static_cast<std::size_t>(direction)];
+}
+
+template <typename Real>
+void BasicTape<Real>::reset() {
+  recordings().end(recording_of(this->next_));
+  this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;
+  externals_.clear();
+  inputs_ = run_count_ = 0;
+  clear_adjoints();
+  enter(0, 0, 0);
+}
+
+template <typename Real>
+void BasicTape<Real>::clear_adjoints() {
+  const Bytes used = static_cast<Bytes>(index_of(swept_)) * width_ * static_cast<Bytes>(sizeof(Real));
+  if (used > 0) std::memset(adjoints_.data(), 0, static_cast<std::size_t>(used));
+  width_ = 0;
+  swept_ = 0;
+}
+
+template <typename Real>
+typename BasicTape<Real>::Position BasicTape<Real>::position() {
+  close_run();
+  const Chunk& chunk = chunks_[chunk_];
+  return {this->next_,
+          chunk_,
+          reinterpret_cast<std::byte*>(this->partial_) - chunk.pages.data(),
+          chunk.pages.data() + chunk.pages.bytes() - reinterpret_cast<std::byte*>(this->words_),
+          inputs_,
+          run_count_,
+          externals_.size()};
+}
+
+template <typename Real>
+void BasicTape<Real>::rewind(const Position& to) {
+  if (recording_of(to.next) != recording_of(this->next_) || to.next > this->next_)
+    fail(Error::Kind::usage, "[rewind] a position of another recording, or later than where this one stands");
+  enter(to.chunk, to.partials, to.runs);
+  this->next_ = to.next;
+  inputs_ = to.inputs;
+  run_count_ = to.run_count;
+  externals_.resize(to.externals);
+}
+
+template <typename Real>
+std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar> inputs,
+                                                         const std::function<std::vector<Scalar>()>& region) {
+  for (const Scalar& x : inputs)
+    if (x.active()) need_recorded(x, "preaccumulate");
+  const Position begin = position();
+  std::vector<Scalar> outputs;
+  {
+    const Recording recording(*this);
+    outputs = region();
+  }
+  const Position end = position();
+  std::vector<std::vector<Real>> rows(outputs.size(), std::vector<Real>(inputs.size(), Real(0)));
+  for (std::size_t at = 0; at < outputs.size(); at += 8) {
+    const std::size_t many = std::min<std::size_t>(8, outputs.size() - at);
+    const auto width = static_cast<std::uint32_t>(many <= 2 ? many : many <= 4 ? 4 : 8);
+    Real* adjoints = prepare_adjoints(width);
+    for (std::size_t i = 0; i < many; ++i)
+      if (outputs[at + i].active())
+        adjoints[std::size_t{index_of(outputs[at + i].key())} * width + i] = Real(1);
+    sweep(end, begin);
+    for (std::size_t i = 0; i < many; ++i)
+      for (std::size_t j = 0; j < inputs.size(); ++j)
+        if (inputs[j].active())
+          rows[at + i][j] = adjoints[std::size_t{index_of(inputs[j].key())} * width + i];
+  }
+  clear_adjoints();
+  rewind(begin);
+  std::vector<Scalar> results;
+  results.reserve(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    // An output that was there before the region needs no statement.
+    const bool older = outputs[i].active() && index_of(outputs[i].key()) < index_of(begin.next);
+    results.push_back(older ? outputs[i] : statement(outputs[i].value(), inputs, rows[i]));
+  }
+  return results;
+}
+
+template <typename Real>
+TapeCounts BasicTape<Real>::counts() const {
+  TapeCounts c;
+  c.inputs = inputs_;
+  c.statements = static_cast<std::int64_t>(index_of(this->next_)) - 1 - inputs_;
+  c.runs = run_count_ + (this->shape_ == kNoShape ? 0 : 1);
+  for (std::size_t i = 0; i < chunk_; ++i) c.tape += chunks_[i].partials + chunks_[i].runs;
+  const Chunk& chunk = chunks_[chunk_];
+  c.tape += reinterpret_cast<const std::byte*>(this->partial_) - chunk.pages.data();
+  c.tape += chunk.pages.data() + chunk.pages.bytes() - reinterpret_cast<const std::byte*>(this->words_);
+  if (this->shape_ != kNoShape) c.tape += static_cast<Bytes>(4 * descriptor_words(this->n_));
+  c.adjoints = static_cast<Bytes>(index_of(this->next_)) * static_cast<Bytes>(sizeof(Real));
+  for (const Chunk& each : chunks_) c.held += each.pages.bytes();
+  c.held += adjoints_.bytes();
+  return c;
+}
+
+#define TIDEMARK_INSTANTIATE(Real)                                                           \
+  template Key Recorder<Real>::append_new<0>(const Key*, const Real*, std::uint32_t, Shape); \
+  template Key Recorder<Real>::append_new<1>(const Key*, const Real*, std::uint32_t, Shape); \
+  template Key Recorder<Real>::append_new<2>(const Key*, const Real*, std::uint32_t, Shape); \
+  template Key Recorder<Real>::append_new<3>(const Key*, const Real*, std::uint32_t, Shape); \
+  template Key Recorder<Real>::append_new<4>(const Key*, const Real*, std::uint32_t, Shape); \
+  template class BasicTape<Real>;                                                            \
+  template Key record_rest<Real>(const Key*, const Real*, std::uint32_t);
+TIDEMARK_INSTANTIATE(double)
+TIDEMARK_INSTANTIATE(float)
+TIDEMARK_INSTANTIATE(DualOf<double>)
+
+}  // namespace tidemark::tape

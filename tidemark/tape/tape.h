@@ -1,0 +1,176 @@
+// Tape: what operators on Vars recorded, and the reverse sweep over it.
+//   Tape tape;
+//   Tape::Recording recording(tape);   // operators on this thread record here until it ends
+//   Var x = tape.input(1.5), y = tape.input(2.0);
+//   Var z = sin(x * y) + x;
+//   tape.reverse(z);
+//   double dz_dx = tape.adjoint(x);
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tidemark/base/bytes.h"
+#include "tidemark/tape/dual.h"
+#include "tidemark/tape/pages.h"
+#include "tidemark/tape/var.h"
+
+namespace tidemark::tape {
+
+struct TapeOptions {
+  // The tape grows by so much at a time.
+  Bytes chunk = 2_MiB;
+  // Room for adjoints from the beginning.
+  Bytes adjoints = 0;
+};
+
+// What a tape holds, in numbers.
+struct TapeCounts {
+  std::int64_t inputs = 0, statements = 0, runs = 0;
+  Bytes tape = 0;      // indices and partials in use
+  Bytes adjoints = 0;  // of one direction
+  Bytes held = 0;      // from the system, used or not
+};
+
+template <typename Real>
+class BasicTape;
+
+// What an external function sees in the reverse sweep: `direction` is 0 unless several are swept at once.
+template <typename Real>
+class TIDEMARK_API Adjoints {
+ public:
+  Adjoints(Real* values, std::uint32_t width, std::uint32_t direction)
+      : values_(values), width_(width), direction_(direction) {}
+  Real get(const Active<Real>& x) const { return x.active() ? values_[at(x)] : Real(0); }
+  // Passive variables take nothing.
+  void add(const Active<Real>& x, const Real& adjoint) {
+    if (x.active()) values_[at(x)] += adjoint;
+  }
+
+ private:
+  std::size_t at(const Active<Real>& x) const {
+    return static_cast<std::size_t>(index_of(x.key())) * width_ + direction_;
+  }
+  Real* values_;
+  std::uint32_t width_, direction_;
+};
+
+template <typename Real>
+class TIDEMARK_API BasicTape : private Recorder<Real> {
+ public:
+  using Scalar = Active<Real>;
+
+  explicit BasicTape(const TapeOptions& options = {});
+  ~BasicTape();
+  BasicTape(const BasicTape&) = delete;
+  BasicTape& operator=(const BasicTape&) = delete;
+
+  // Operators on this thread record on the tape until the Recording ends. They nest; a tape records on one thread at a
+  // time.
+  class TIDEMARK_API Recording {
+   public:
+    explicit Recording(BasicTape& tape);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    BasicTape& tape_;
+    Recorder<Real>* before_;
+    bool nested_;
+  };
+
+  // A variable to differentiate with respect to.
+  Scalar input(const Real& value);
+  // Makes an existing variable such an input, whatever it was.
+  void input(Scalar& x) { x = input(x.value()); }
+
+  // y as if it were sum of partials x arguments; what hand-written derivatives of one value need.
+  Scalar statement(const Real& value, std::span<const Scalar> arguments, std::span<const Real> partials);
+  // Values computed elsewhere, and the function that the sweep calls when it comes to them: it reads the outputs'
+  // adjoints and adds to those of whatever they depend on.
+  using Reverse = std::function<void(std::span<const Scalar> outputs, Adjoints<Real>& adjoints)>;
+  std::vector<Scalar> external(std::span<const Real> values, Reverse reverse);
+
+  // Sweeps from the end to the beginning. Adjoints of an earlier sweep are gone; the tape stays, and may be swept again.
+  void reverse(const Scalar& y, const Real& seed = Real(1));
+  void reverse(std::span<const Scalar> ys, std::span<const Real> seeds);
+  // One direction for each y, all in one sweep: row i of the Jacobian is adjoint(x, i).
+  void reverse_each(std::span<const Scalar> ys);
+  // The same in parts, for whoever has adjoints to begin with: zeros, seeds that add up, the sweep.
+  void begin_sweep() { prepare_adjoints(1); }
+  void seed(const Scalar& x, const Real& adjoint);
+  void sweep();
+  // Throws Error(usage) where the variable is passive, of another recording, or nothing was swept since it was recorded.
+  Real adjoint(const Scalar& x, int direction = 0) const;
+
+  // Forgets everything, keeps the memory. Vars recorded before are refused from now on.
+  void reset();
+  // Back to an earlier position of this recording: what came after is forgotten.
+  struct Position {
+    Key next = 0;
+    std::size_t chunk = 0;
+    Bytes partials = 0, runs = 0;
+    std::int64_t inputs = 0, run_count = 0;
+    std::size_t externals = 0;
+  };
+  Position position();
+  void rewind(const Position& position);
+  // Records what `region` does as the Jacobian of the outputs it returns in terms of `inputs`: |outputs| statements
+  // instead of the region's own. Outputs may depend on nothing but `inputs`.
+  std::vector<Scalar> preaccumulate(std::span<const Scalar> inputs,
+                                    const std::function<std::vector<Scalar>()>& region);
+
+  TapeCounts counts() const;
+
+ private:
+  friend Recorder<Real>;
+  friend class Recording;
+  struct Chunk {
+    Pages pages;
+    Bytes partials = 0;  // bytes of partials from the front, when full
+    Bytes runs = 0;      // bytes of descriptors to the back, when full
+  };
+  struct External {
+    Reverse reverse;
+    std::uint32_t first = 0, outputs = 0;
+  };
+
+  void close_run();
+  void next_chunk();
+  void enter(std::size_t chunk, Bytes partials, Bytes runs);
+  void need_thread() const;
+  void need_recorded(const Scalar& x, const char* what) const;
+  Real* prepare_adjoints(std::uint32_t width);
+  void clear_adjoints();
+  void sweep(const Position& from, const Position& to);
+  static std::size_t descriptor_words(std::uint32_t n) { return 1 + 2 * static_cast<std::size_t>(n); }
+
+  TapeOptions options_;
+  std::vector<Chunk> chunks_;
+  std::size_t chunk_ = 0;  // being filled
+  std::vector<External> externals_;
+  std::int64_t inputs_ = 0, run_count_ = 0;
+  Pages adjoints_;
+  std::uint32_t width_ = 0;                         // directions of the last sweep; 0: none
+  Key swept_ = 0;                                   // up to here
+  std::atomic<const void*> recorded_by_ = nullptr;  // a thread, by the address of its `current`
+};
+
+extern template class BasicTape<double>;
+extern template class BasicTape<float>;
+extern template class BasicTape<DualOf<double>>;
+
+}  // namespace tidemark::tape
+
+namespace tidemark {
+using Tape = tape::BasicTape<double>;
+using Tape32 = tape::BasicTape<float>;
+// Second derivatives: a tape whose numbers carry a direction.
+using DualTape = tape::BasicTape<Dual>;
+using DualVar = tape::Active<Dual>;
+}  // namespace tidemark
