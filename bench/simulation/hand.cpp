@@ -11,13 +11,20 @@ namespace bench {
 
 std::vector<double> Burgers::start() const {
   std::vector<double> u(static_cast<std::size_t>(cells));
-  for (std::int64_t i = 0; i < cells; ++i) u[static_cast<std::size_t>(i)] = 0.3 + std::sin(6.283185307179586 * static_cast<double>(i) / static_cast<double>(cells));
+  for (std::int64_t i = 0; i < cells; ++i)
+    u[static_cast<std::size_t>(i)] =
+        0.3 + std::sin(6.283185307179586 * static_cast<double>(i) / static_cast<double>(cells));
   return u;
 }
 
 HandAdjoint::HandAdjoint(const Burgers& problem, std::int64_t slots)
-    : p_(problem), slots_(std::min(slots, problem.steps)), states_(static_cast<std::size_t>(slots_ * p_.cells)), flux_(static_cast<std::size_t>(p_.cells)),
-      flux_adjoint_(static_cast<std::size_t>(p_.cells + 1)), working_(static_cast<std::size_t>(2 * p_.cells)), kept_(static_cast<std::size_t>(slots_)) {}
+    : p_(problem),
+      slots_(std::min(slots, problem.steps)),
+      states_(static_cast<std::size_t>(slots_ * p_.cells)),
+      flux_(static_cast<std::size_t>(p_.cells)),
+      flux_adjoint_(static_cast<std::size_t>(p_.cells + 1)),
+      working_(static_cast<std::size_t>(2 * p_.cells)),
+      kept_(static_cast<std::size_t>(slots_)) {}
 
 void HandAdjoint::step(const double* u, double* next) {
   const std::int64_t n = p_.cells;
@@ -35,8 +42,8 @@ void HandAdjoint::step(const double* u, double* next) {
 // adjoint: of the state behind the step, then of the one before it.
 void HandAdjoint::back(const double* u, double* a) {
   const std::int64_t n = p_.cells;
-  double* __restrict left = flux_.data();             // the part of face i that goes to cell i
-  double* __restrict right = flux_adjoint_.data();    // and to cell i + 1
+  double* __restrict left = flux_.data();           // the part of face i that goes to cell i
+  double* __restrict right = flux_adjoint_.data();  // and to cell i + 1
   const auto face = [&](std::int64_t i, double below, double above) {
     const double g = p_.ratio * (above - below);  // the adjoint of flux i
     const double l = u[i], r = u[i + 1], al = std::fabs(l), ar = std::fabs(r);
@@ -62,7 +69,11 @@ double HandAdjoint::run(const std::vector<double>& start, std::vector<double>& g
   std::memcpy(slot(0), start.data(), bytes);
   std::int64_t depth = 1;
   kept_[0] = 0;
-  const auto next_kept = [&](std::int64_t to) { return kept_[static_cast<std::size_t>(depth - 1)] + tidemark::schedule::revolve_split(to - kept_[static_cast<std::size_t>(depth - 1)], slots_ - depth + 1); };
+  const auto next_kept = [&](std::int64_t to) {
+    return kept_[static_cast<std::size_t>(depth - 1)] +
+           tidemark::schedule::revolve_split(to - kept_[static_cast<std::size_t>(depth - 1)],
+                                             slots_ - depth + 1);
+  };
   // From state `from`, which lies at `u`, to state `to`, put where it is wanted.
   const auto advance = [&](std::int64_t from, std::int64_t to, const double* u, double* into) {
     for (std::int64_t i = from; i < to; ++i) {

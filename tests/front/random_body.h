@@ -72,7 +72,7 @@ class RandomLoop {
     } else {
       Tensors all;
       for (int i = 0; i < steps_; ++i) {
-        auto [next, y] = step(state, params, xs_ > 0 ? read_part(in.back(), {i}) : Tensor{}, looped);
+        auto [next, y] = step(state, params, xs_ > 0 ? Tensor(in.back()[i]) : Tensor{}, looped);
         state = next;
         if (!y.empty()) all.push_back(y[0]);
       }

@@ -12,6 +12,7 @@
 #include "tidemark/front/grad.h"
 #include "tidemark/front/trace.h"
 #include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/index.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/table.h"
@@ -63,7 +64,7 @@ Tensor written_out(const Params& p) {
   Tensors ys;
   for (int i = 0; i < 4; ++i) {
     ys.push_back(square(s.position));
-    s = oscillate(s, p.stiffness, read_part(p.force, {i}));
+    s = oscillate(s, p.stiffness, p.force[i]);
   }
   return sum(s.position * s.speed) + sum(stack(ys, 0));
 }

@@ -57,6 +57,7 @@ std::unique_ptr<Command> schedule_verb();
 std::unique_ptr<Command> report_verb();
 std::unique_ptr<Command> models_verb();
 std::unique_ptr<Command> pose_verb();
+std::unique_ptr<Command> emit_verb();
 std::unique_ptr<Command> profile_verb();
 std::unique_ptr<Command> verify_verb();
 std::unique_ptr<Command> bench_verb();

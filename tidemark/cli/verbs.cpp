@@ -18,6 +18,7 @@ constexpr Verb kVerbs[] = {
     {"report", "Show a plan as a page in the browser, or as a trace", report_verb},
     {"show", "Print a graph, its gradient or a planned program as text", show_verb},
     {"pose", "Write the training step of a model as a problem file", pose_verb},
+    {"emit", "Write the planned training step of a model as one C++ file", emit_verb},
     {"profile", "Time the ops of models on this device and write the profile that plans are made with",
      profile_verb},
     {"smallest", "Find the smallest budget that can be planned, and what bounds it", smallest_verb},

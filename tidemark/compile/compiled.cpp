@@ -94,7 +94,7 @@ void Compiled::adopt(Planned planned) {
 
 void Compiled::make_native() {
   if (!options_.native) return;
-  const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options_.native_cache});
+  const auto kernel = load_native(emit_program(posed_.binding, *program_, pose_options_, true), program_->arena_bytes, {.cache = options_.native_cache});
   program_ = std::make_shared<const Program>(native_program(*program_, kernel));
 }
 
@@ -155,7 +155,7 @@ void Compiled::wait_for_correction() {
 }
 
 std::string Compiled::emitted() const {
-  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_, false);
 }
 
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {

@@ -64,7 +64,7 @@ class Budget;
 Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
 
 // The program as a C++ file (emit/emit.h), its loops with their planned regions.
-TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options);
+TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options, bool exact);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB".

@@ -138,8 +138,8 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   return {std::shared_ptr<const Kernel>(prepare(op, spec)), 0};
 }
 
-std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options) {
-  EmitOptions emit_options{.name = options.name};
+std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options, bool exact) {
+  EmitOptions emit_options{.name = options.name, .exact = exact};
   for (char& c : emit_options.name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   emit_options.region = [&](const Node& node, std::size_t which) {
     const PlannedRegion& planned = options.regions->at(node.regions[which], node.attrs.integer("inner", RegionCache::kWhatever), options);

@@ -17,12 +17,14 @@ struct EmitSource {
 
 struct EmitOptions {
   std::string name = "step";  // of the function in the file
+  // Refuse what a plain loop would round differently from the executor: products and losses.
+  bool exact = false;
   // The planned region of a loop's node, with the places of its outputs as further inputs; asked for nodes with regions
   // other than fused chains.
   std::function<EmitSource(const Node& node, std::size_t region)> region;
 };
 
-// Throws Error(unsupported) naming the first op that has no plain form (products, convolutions, …) and where it stands.
+// Throws Error(unsupported) naming the first op that has no plain form (convolutions, attention, …) and where it stands.
 TIDEMARK_API std::string emit(const EmitSource& source, const EmitOptions& options = {});
 
 // The entry point of an emitted file: the graph's inputs in order, and an arena.
@@ -34,7 +36,8 @@ struct NativeOptions {
 };
 // Compiles an emitted file with the system's compiler, once for each text (cached by its hash), and loads it: a kernel whose
 // inputs are the program's residents and whose workspace is its arena. Throws Error(device) with the compiler's words.
-TIDEMARK_API std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes, const NativeOptions& options = {});
+TIDEMARK_API std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes,
+                                                       const NativeOptions& options = {});
 // The program with that kernel as its only instruction.
 TIDEMARK_API Program native_program(const Program& program, std::shared_ptr<const Kernel> kernel);
 

@@ -11,17 +11,28 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-bool is_fused(const Node& n) { return std::string_view(n.op->name) == "fused" || std::string_view(n.op->name) == "fused_fold"; }
+bool is_fused(const Node& n) {
+  return std::string_view(n.op->name) == "fused" || std::string_view(n.op->name) == "fused_fold";
+}
+
+// Truth values stay what the compiler knows best until they are stored.
+std::string local_type(const Node& n, DType d) { return d == DType::boolean ? "bool" : type_name(n, d); }
 
 DType compute(DType d) { return d == DType::boolean ? DType::u8 : d; }
 
 std::string filled(std::string text, const std::vector<std::string>& args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string hole = fmt::format("{{{}}}", i);
-    for (std::size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + args[i].size())) text.replace(at, hole.size(), args[i]);
+    for (std::size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + args[i].size()))
+      text.replace(at, hole.size(), args[i]);
   }
   constexpr std::string_view kNamespace = "tidemark::scalar::";
-  for (std::size_t at = text.find(kNamespace); at != std::string::npos; at = text.find(kNamespace, at)) text.replace(at, kNamespace.size(), "scalar::");
+  for (std::size_t at = text.find(kNamespace); at != std::string::npos; at = text.find(kNamespace, at))
+    text.replace(at, kNamespace.size(), "scalar::");
+  // The same numbers, in a form that compilers vectorise.
+  constexpr std::string_view kSign = "scalar::sign(";
+  for (std::size_t at = text.find(kSign); at != std::string::npos; at = text.find(kSign, at))
+    text.replace(at, kSign.size(), "sign_of(");
   return text;
 }
 
@@ -30,17 +41,24 @@ std::string formula(const Node& n, const Graph& g, const std::vector<std::string
   const std::string_view op = n.op->name;
   const DType out = g.type(n.out[0]).dtype;
   const DType in = n.in.empty() ? out : g.type(n.in.back()).dtype;
-  const std::string to = type_name(n, out), from = type_name(n, in);
+  const std::string to = local_type(n, out), from = type_name(n, in);
   if (op == "full") return fmt::format("static_cast<{}>({})", to, number(n.attrs.number("value")));
-  if (op == "cast") return out == DType::boolean ? fmt::format("static_cast<std::uint8_t>({} != 0)", args[0]) : fmt::format("static_cast<{}>({})", to, args[0]);
+  if (op == "cast")
+    return out == DType::boolean ? fmt::format("{} != 0", args[0])
+                                 : fmt::format("static_cast<{}>({})", to, args[0]);
   if (op == "clamp") {
-    const std::string low = fmt::format("static_cast<{}>({})", from, number(n.attrs.number("low"))), high = fmt::format("static_cast<{}>({})", from, number(n.attrs.number("high")));
+    const std::string low = fmt::format("static_cast<{}>({})", from, number(n.attrs.number("low"))),
+                      high = fmt::format("static_cast<{}>({})", from, number(n.attrs.number("high")));
     return fmt::format("({0} < {1} ? {1} : {0}) > {2} ? {2} : ({0} < {1} ? {1} : {0})", args[0], low, high);
   }
-  if (op == "logical_not") return fmt::format("static_cast<std::uint8_t>({} ^ 1)", args[0]);
-  if (op == "div" && !is_float(out)) return fmt::format("static_cast<{0}>({2} == 0 ? 0 : {2} == static_cast<{0}>(-1) ? {0}(0) - {1} : {1} / {2})", to, args[0], args[1]);
+  if (op == "logical_not") return fmt::format("!{}", args[0]);
+  if (op == "div" && !is_float(out))
+    return fmt::format(
+        "static_cast<{0}>({2} == 0 ? 0 : {2} == static_cast<{0}>(-1) ? {0}(0) - {1} : {1} / {2})", to,
+        args[0], args[1]);
   if (std::string_view(n.op->cpp).empty()) refuse(n, "no formula for one element");
-  return fmt::format("static_cast<{}>({})", to, filled(n.op->cpp, args));
+  const std::string text = filled(n.op->cpp, args);
+  return out == DType::boolean || out == DType::f64 ? text : fmt::format("static_cast<{}>({})", to, text);
 }
 
 // A chain: its inputs, its steps, what it gives; a lone op is one of a single step.
@@ -79,7 +97,8 @@ struct Chain {
     } else {
       graph = &t.graph;
       for (std::size_t i = 0; i < n.in.size(); ++i) {
-        if (std::none_of(inputs.begin(), inputs.end(), [&](const auto& p) { return p.first == n.in[i]; })) inputs.emplace_back(n.in[i], i);
+        if (std::none_of(inputs.begin(), inputs.end(), [&](const auto& p) { return p.first == n.in[i]; }))
+          inputs.emplace_back(n.in[i], i);
       }
       if (n.op->fold != Fold::none) {
         folds.emplace_back(&n, 0);
@@ -90,7 +109,8 @@ struct Chain {
         domain = graph->type(n.out[0]).shape;
       }
     }
-    for (std::size_t i = 0; i < inputs.size(); ++i) names[inputs[i].first] = fmt::format("v{}", inputs[i].first);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      names[inputs[i].first] = fmt::format("v{}", inputs[i].first);
   }
 
   Sizes domain_strides(const Value& value) const {
@@ -115,13 +135,16 @@ struct Chain {
     std::string text;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (!needed.count(inputs[k].first)) continue;
-      text += fmt::format("const {} v{} = x{}[{}];\n", type_name(task.node, compute(graph->type(inputs[k].first).dtype)), inputs[k].first, k, index[k]);
+      text += fmt::format("const {} v{} = x{}[{}];\n",
+                          type_name(task.node, compute(graph->type(inputs[k].first).dtype)), inputs[k].first,
+                          k, index[k]);
     }
     for (const Node* s : steps) {
       if (!needed.count(s->out[0])) continue;
       std::vector<std::string> args;
       for (const ValueId v : s->in) args.push_back(fmt::format("v{}", v));
-      text += fmt::format("const {} v{} = {};\n", type_name(task.node, compute(graph->type(s->out[0]).dtype)), s->out[0], formula(*s, *graph, args));
+      text += fmt::format("const {} v{} = {};\n", local_type(task.node, graph->type(s->out[0]).dtype),
+                          s->out[0], formula(*s, *graph, args));
     }
     return text;
   }
@@ -138,7 +161,8 @@ void write_maps(Chain& c, std::string& out) {
   std::vector<ValueId> wanted;
   for (const auto& [v, o] : c.maps) wanted.push_back(v);
   std::string body = c.statements(wanted, index);
-  for (std::size_t k = 0; k < c.maps.size(); ++k) body += fmt::format("y{}[{}] = v{};\n", c.maps[k].second, index_of(l, k), c.maps[k].first);
+  for (std::size_t k = 0; k < c.maps.size(); ++k)
+    body += fmt::format("y{}[{}] = v{};\n", c.maps[k].second, index_of(l, k), c.maps[k].first);
   out += nest(l, "    ", body);
 }
 
@@ -186,7 +210,8 @@ void write_fold(Chain& c, const Node& fold, std::size_t output, std::string& out
       last = s[a];
     }
     if (!covers) continue;
-    if (!sorted && c.maps.empty()) refuse(c.task.node, "a reduction over a transposed array; make it contiguous first");
+    if (!sorted && c.maps.empty())
+      refuse(c.task.node, "a reduction over a transposed array; make it contiguous first");
     break;
   }
   std::int64_t extent[3] = {1, 1, 1};  // outside, folded, inside
@@ -241,11 +266,15 @@ void write_fold(Chain& c, const Node& fold, std::size_t output, std::string& out
   element += fmt::format("      return v{};\n", of);
   const std::string put = fmt::format("y{}[{}] = static_cast<{}>", output, index(spread, true), stored);
   if (extent[2] == 1) {
-    out += fmt::format("    for (std::int64_t o = 0; o < {}; ++o) {{\n    {}(fold_row<{}, {}>({}, [&](std::int64_t r) {{\n{}    }}));\n    }}\n", extent[0], put, type, name,
-                       extent[1], element);
+    out += fmt::format(
+        "    for (std::int64_t o = 0; o < {}; ++o) {{\n    {}(fold_row<{}, {}>({}, [&](std::int64_t r) "
+        "{{\n{}    }}));\n    }}\n",
+        extent[0], put, type, name, extent[1], element);
   } else {
-    out += fmt::format("    fold_columns<{}, {}>({}, {}, {}, [&](std::int64_t o, std::int64_t r, std::int64_t i) {{\n{}    }}, [&](std::int64_t o, std::int64_t i, auto sum) {{ (void)o; {}(sum); }});\n",
-                       type, name, extent[0], extent[1], extent[2], "      (void)o;\n" + element, put);
+    out += fmt::format(
+        "    fold_columns<{}, {}>({}, {}, {}, [&](std::int64_t o, std::int64_t r, std::int64_t i) {{\n{}    "
+        "}}, [&](std::int64_t o, std::int64_t i, auto sum) {{ (void)o; {}(sum); }});\n",
+        type, name, extent[0], extent[1], extent[2], "      (void)o;\n" + element, put);
   }
 }
 
@@ -255,9 +284,13 @@ bool is_map(const Node& n) { return is_fused(n) || n.op->elementwise() || n.op->
 
 void write_map(const Task& task, std::string& out) {
   Chain c(task);
-  for (std::size_t o = 0; o < task.out.size(); ++o) out += "    " + declare(task.node, task.output(o), fmt::format("y{}", o), task.out[o], false) + "\n";
+  for (std::size_t o = 0; o < task.out.size(); ++o)
+    out += "    " + declare(task.node, task.output(o), fmt::format("y{}", o), task.out[o], false) + "\n";
   for (std::size_t k = 0; k < c.inputs.size(); ++k)
-    out += "    " + declare(task.node, task.input(c.inputs[k].second), fmt::format("x{}", k), task.in[c.inputs[k].second], true) + "\n";
+    out += "    " +
+           declare(task.node, task.input(c.inputs[k].second), fmt::format("x{}", k),
+                   task.in[c.inputs[k].second], true) +
+           "\n";
   write_maps(c, out);
   for (const auto& [fold, output] : c.folds) write_fold(c, *fold, output, out);
 }

@@ -7,11 +7,13 @@ namespace tidemark::emitting {
 namespace {
 
 // A box of elements from one strided place to another.
-void write_box(const Shape& shape, const std::vector<std::int64_t>& from, std::int64_t from_offset, const std::vector<std::int64_t>& to,
-               std::int64_t to_offset, const std::string& source, std::string& out) {
+void write_box(const Shape& shape, const std::vector<std::int64_t>& from, std::int64_t from_offset,
+               const std::vector<std::int64_t>& to, std::int64_t to_offset, const std::string& source,
+               std::string& out) {
   if (shape.numel() == 0) return;
   const Loops l = merged(shape.sizes(), {to, from});
-  out += nest(l, "    ", fmt::format("y[{}] = {}[{}];", index_of(l, 0, to_offset), source, index_of(l, 1, from_offset)));
+  out += nest(l, "    ",
+              fmt::format("y[{}] = {}[{}];", index_of(l, 0, to_offset), source, index_of(l, 1, from_offset)));
 }
 
 }  // namespace
@@ -19,20 +21,23 @@ void write_box(const Shape& shape, const std::vector<std::int64_t>& from, std::i
 bool write_move(const Task& t, std::string& out) {
   const std::string_view op = t.node.op->name;
   const Attrs& attrs = t.node.attrs;
-  const bool known = op == "concat" || op == "pad" || op == "update_slice" || op == "flip" || op == "contiguous" || op == "iota" || op == "assign";
+  const bool known = op == "concat" || op == "pad" || op == "update_slice" || op == "flip" ||
+                     op == "contiguous" || op == "iota" || op == "assign";
   if (!known) return false;
   const Value& y = t.output(0);
   out += "    " + declare(t.node, y, "y", t.out[0], false) + "\n";
   const std::vector<std::int64_t> to = strides_of(y.type.shape, y.layout);
   if (op == "iota") {
-    out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>(i);\n", attrs.integer("n"), type_name(t.node, y.type.dtype));
+    out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>(i);\n",
+                       attrs.integer("n"), type_name(t.node, y.type.dtype));
     return true;
   }
   if (op == "assign") {
     out += fmt::format("    copy(y, {}, {});\n", t.in[1], y.type.bytes());
     return true;
   }
-  for (std::size_t i = 0; i < t.in.size(); ++i) out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
+  for (std::size_t i = 0; i < t.in.size(); ++i)
+    out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
   const auto strides = [&](std::size_t i) { return strides_of(t.input(i).type.shape, t.input(i).layout); };
   if (op == "contiguous") {
     write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
@@ -47,14 +52,34 @@ bool write_move(const Task& t, std::string& out) {
   } else if (op == "pad") {
     std::int64_t offset = 0;
     for (std::size_t a = 0; a < to.size(); ++a) offset += attrs.integers("low")[a] * to[a];
-    out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>({});\n", y.type.shape.numel(), type_name(t.node, y.type.dtype),
-                       number(attrs.number("value")));
+    const auto fill = [&](std::int64_t from, std::int64_t end) {
+      if (from < end)
+        out += fmt::format("    for (std::int64_t i = {}; i < {}; ++i) y[i] = static_cast<{}>({});\n", from,
+                           end, type_name(t.node, y.type.dtype), number(attrs.number("value")));
+    };
+    if (to.size() == 1) {
+      fill(0, offset);
+      fill(offset + t.input(0).type.shape.numel(), y.type.shape.numel());
+    } else {
+      fill(0, y.type.shape.numel());
+    }
     write_box(t.input(0).type.shape, strides(0), 0, to, offset, "x0", out);
   } else if (op == "update_slice") {
     const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
-    // In place there is nothing to copy but the part.
+    // In place there is nothing to copy but the part; else what the part leaves.
     out += "    if (static_cast<const void*>(y) != x0) {\n";
-    write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
+    const std::int64_t begin = attrs.integer("begin"), end = begin + t.input(1).type.shape.sizes()[axis];
+    const auto rest = [&](std::int64_t from, std::int64_t stop) {
+      std::vector<std::int64_t> sizes = y.type.shape.sizes();
+      sizes[axis] = stop - from;
+      write_box(Shape(sizes), strides(0), from * strides(0)[axis], to, from * to[axis], "x0", out);
+    };
+    if (attrs.integer("step") == 1) {
+      rest(0, begin);
+      rest(end, y.type.shape.sizes()[axis]);
+    } else {
+      rest(0, y.type.shape.sizes()[axis]);
+    }
     out += "    }\n";
     std::vector<std::int64_t> steps = to;
     steps[axis] *= attrs.integer("step");

@@ -20,7 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // The order of operations is the file's: no contraction, no reassociation.
-constexpr const char* kFlags[] = {"-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w", "-DTIDEMARK_OWN_ARENA"};
+constexpr const char* kFlags[] = {"-std=c++20",          "-O3",   "-march=native", "-ffp-contract=off",
+                                  "-fno-math-errno",     "-fPIC", "-shared",       "-w",
+                                  "-DTIDEMARK_OWN_ARENA"};
 
 std::string hash_of(const std::string& text) {
   std::uint64_t a = 0xCBF29CE484222325ull, b = 0x9E3779B97F4A7C15ull;
@@ -34,17 +36,20 @@ std::string hash_of(const std::string& text) {
 
 // A folder that nobody else can write to: what lies in it is loaded.
 fs::path own_folder(const std::string& wanted) {
-  const fs::path folder = wanted.empty() ? fs::path(fmt::format("/tmp/tidemark-native-{}", getuid())) : fs::path(wanted);
+  const fs::path folder =
+      wanted.empty() ? fs::path(fmt::format("/tmp/tidemark-native-{}", getuid())) : fs::path(wanted);
   std::error_code ignored;
   fs::create_directories(folder.parent_path(), ignored);
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail(Error::Kind::io, "[native] cannot make the folder {}", folder.string());
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    fail(Error::Kind::io, "[native] cannot make the folder {}", folder.string());
   struct stat s {};
   if (lstat(folder.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 022) != 0)
     fail(Error::Kind::io, "[native] {} is not a folder that only this user can write to", folder.string());
   return folder;
 }
 
-void compile(const fs::path& source, const fs::path& library, const fs::path& log, const std::string& compiler) {
+void compile(const fs::path& source, const fs::path& library, const fs::path& log,
+             const std::string& compiler) {
   std::vector<std::string> words{compiler};
   for (const char* flag : kFlags) words.emplace_back(flag);
   words.insert(words.end(), {source.string(), "-o", library.string()});
@@ -65,14 +70,17 @@ void compile(const fs::path& source, const fs::path& library, const fs::path& lo
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::ifstream in(log);
   std::string words_of((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  fail(Error::Kind::device, "[native] '{}' refuses {}: {}", compiler, source.string(), words_of.substr(0, 400));
+  fail(Error::Kind::device, "[native] '{}' refuses {}: {}", compiler, source.string(),
+       words_of.substr(0, 400));
 }
 
 class Native final : public Kernel {
  public:
   using Entry = void (*)(unsigned char* const*, unsigned char*);
-  Native(const fs::path& library, Bytes arena) : Kernel(arena), handle_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) fail(Error::Kind::device, "[native] cannot load {}: {}", library.string(), dlerror());
+  Native(const fs::path& library, Bytes arena)
+      : Kernel(arena), handle_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr)
+      fail(Error::Kind::device, "[native] cannot load {}: {}", library.string(), dlerror());
     entry_ = reinterpret_cast<Entry>(dlsym(handle_, kEmittedEntry));
     if (entry_ == nullptr) {
       dlclose(handle_);
@@ -84,7 +92,8 @@ class Native final : public Kernel {
   Native& operator=(const Native&) = delete;
   void run(const Operands& o) const override {
     // State is updated where it lies: the caller hands it over as an input.
-    entry_((unsigned char* const*)o.in.data(), static_cast<unsigned char*>(o.workspace));  // NOLINT: casts const away
+    entry_((unsigned char* const*)o.in.data(),
+           static_cast<unsigned char*>(o.workspace));  // NOLINT: casts const away
   }
 
  private:
@@ -94,7 +103,8 @@ class Native final : public Kernel {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes, const NativeOptions& options) {
+std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes,
+                                          const NativeOptions& options) {
   const fs::path folder = own_folder(options.cache);
   std::string key = options.compiler + text;
   for (const char* flag : kFlags) key += flag;
@@ -103,7 +113,8 @@ std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_b
   if (!fs::exists(library)) {
     // Under names of this process until it is whole: another one may do the same.
     const std::string own = fmt::format("{}.{}", name, getpid());
-    const fs::path source = folder / (own + ".cpp"), made = folder / (own + ".so"), log = folder / (own + ".log");
+    const fs::path source = folder / (own + ".cpp"), made = folder / (own + ".so"),
+                   log = folder / (own + ".log");
     std::ofstream(source) << text;
     compile(source, made, log, options.compiler);
     fs::rename(made, library);
@@ -123,8 +134,12 @@ Program native_program(const Program& program, std::shared_ptr<const Kernel> ker
   native.peak = program.peak;
   Bytes live = 0;
   for (const Instr& i : program.instrs) live = std::max(live, i.live);
-  native.instrs.push_back({.kernel = kernel.get(), .task = program.instrs.empty() ? 0 : program.instrs[0].task, .inputs = static_cast<std::int32_t>(program.residents.size()), .live = live});
-  for (std::size_t i = 0; i < program.residents.size(); ++i) native.places.push_back({.resident = static_cast<std::int32_t>(i), .bytes = program.resident_bytes[i]});
+  native.instrs.push_back({.kernel = kernel.get(),
+                           .task = program.instrs.empty() ? 0 : program.instrs[0].task,
+                           .inputs = static_cast<std::int32_t>(program.residents.size()),
+                           .live = live});
+  for (std::size_t i = 0; i < program.residents.size(); ++i)
+    native.places.push_back({.resident = static_cast<std::int32_t>(i), .bytes = program.resident_bytes[i]});
   native.places.push_back({.bytes = program.arena_bytes});
   native.kernels.push_back(std::move(kernel));
   native.task_names.emplace_back("native");

@@ -7,7 +7,8 @@ namespace tidemark::emitting {
 
 void refuse(const Node& node, const std::string& why) {
   const std::string where = to_string(node.loc);
-  fail(Error::Kind::unsupported, "[emit] {}{}: {}", node.op->name, where.empty() ? "" : " (" + where + ")", why);
+  fail(Error::Kind::unsupported, "[emit] {}{}: {}", node.op->name, where.empty() ? "" : " (" + where + ")",
+       why);
 }
 
 std::string type_name(const Node& node, DType dtype) {
@@ -36,7 +37,8 @@ std::string number(double value) {
   return text;
 }
 
-std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address, bool constant) {
+std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address,
+                    bool constant) {
   const std::string type = fmt::format("{}{}*", constant ? "const " : "", type_name(node, value.type.dtype));
   if (!value.layout.blocked.empty()) refuse(node, "a blocked layout");
   return fmt::format("auto* {} = ({})({});", name, type, address);
@@ -48,7 +50,8 @@ Loops merged(const std::vector<std::int64_t>& sizes, const std::vector<std::vect
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     if (sizes[a] == 1) continue;
     bool joins = !l.sizes.empty();
-    for (std::size_t k = 0; k < strides.size(); ++k) joins = joins && l.strides[k].back() == strides[k][a] * sizes[a];
+    for (std::size_t k = 0; k < strides.size(); ++k)
+      joins = joins && l.strides[k].back() == strides[k][a] * sizes[a];
     if (joins) {
       l.sizes.back() *= sizes[a];
       for (std::size_t k = 0; k < strides.size(); ++k) l.strides[k].back() = strides[k][a];

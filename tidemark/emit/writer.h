@@ -23,7 +23,8 @@ struct Task {
 std::string type_name(const Node& node, DType dtype);  // refuses storage types
 std::string number(double value);
 // "const double* x0 = (const double*)(arena + 64);"
-std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address, bool constant);
+std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address,
+                    bool constant);
 
 // Loops over axes, innermost last, merged where all operands allow it.
 struct Loops {
@@ -35,8 +36,9 @@ std::string index_of(const Loops& loops, std::size_t operand, std::int64_t offse
 // `body` inside the loops over i0, i1, …
 std::string nest(const Loops& loops, const std::string& indent, const std::string& body);
 
-void write_map(const Task& task, std::string& out);    // elementwise ops, fused chains, reductions
-bool write_move(const Task& task, std::string& out);   // false: not an op of its own
+void write_map(const Task& task, std::string& out);   // elementwise ops, fused chains, reductions
+bool write_move(const Task& task, std::string& out);  // false: not an op of its own
+bool write_product(const Task& task, std::string& out);
 bool is_map(const Node& node);
 
 }  // namespace tidemark::emitting

@@ -1,0 +1,55 @@
+// Ten thousand random loop nests: the bits of keeping everything, the peak that was predicted.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/front/random_body.h"
+#include "tidemark/compile/compile.h"
+#include "tidemark/front/grad.h"
+
+namespace tidemark {
+namespace {
+
+// How many budgets were met, of those tried.
+int nests(std::uint64_t first, std::uint64_t last) {
+  int met = 0;
+  for (std::uint64_t seed = first; seed < last; ++seed) {
+    SCOPED_TRACE(seed);
+    testing_bodies::Dice dice(seed + 5);
+    const testing_bodies::RandomLoop loop(seed, 1 + dice.below(2), 100, 8 + dice.below(40));
+    const auto step = [&](const Tensors& x) {
+      return value_and_grad([&](const Tensors& y) { return loop.loss(y, true); })(x);
+    };
+    const Tensors in = loop.inputs();
+    auto all = compile(step, {.device = cpu({.threads = 1})});
+    const auto kept = all(in);
+    EXPECT_EQ(all.plan_for(in).peak_measured(), all.plan_for(in).peak_predicted());
+    // Between what everything takes and about as little as there is.
+    const Budget budget(0.5 + 0.1 * dice.below(6));
+    auto tight = compile(step, {.memory = budget, .device = cpu({.threads = 1}), .time_limit = 0.05});
+    try {
+      const auto got = tight(in);
+      const Tensors a = flatten(kept), b = flatten(got);
+      EXPECT_EQ(a.size(), b.size());
+      for (std::size_t i = 0; i < a.size(); ++i)
+        EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(),
+                              static_cast<std::size_t>(a[i].type().bytes())),
+                  0)
+            << i;
+      EXPECT_EQ(tight.plan_for(in).peak_measured(), tight.plan_for(in).peak_predicted());
+      ++met;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+  return met;
+}
+
+TEST(LoopNests, SomeAtRandom) { EXPECT_GT(nests(20'000, 20'025), 5); }
+
+TEST(SlowLoopNests, TenThousand_Slow) { EXPECT_GT(nests(0, 10'000), 2'000); }
+
+}  // namespace
+}  // namespace tidemark
