@@ -41,7 +41,9 @@ class PlanCacheTest : public testing::Test {
                      {.memory = budget, .time_limit = 0.1, .correct = false, .plan_cache = folder_});
     return f.plan_for(weights(), full({batch, 16}, 0.5)).plan();
   }
-  std::string folder_ = testing::TempDir() + "tidemark_plans";
+  // Tests run side by side: a folder of its own for each.
+  std::string folder_ =
+      testing::TempDir() + "tidemark_plans_" + testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(PlanCacheTest, APlanIsFoundAgainAndOneForAnotherBudgetIsNot) {
