@@ -23,7 +23,7 @@ class EmitVerb : public Command {
     args.footer(
         "A loop for each task, one arena with its offsets, libm and nothing else. Products are plain loops; "
         "an op that has\n"
-        "none (convolutions, attention, …) is refused by name.\n"
+        "none (convolutions, attention and others) is refused by name.\n"
         "Example: tidemark emit mlp --budget 60% -o step.cpp");
   }
   int run() override {

@@ -56,6 +56,9 @@ class FitVerb : public Command {
       model_.device_name = on.name;  // the first size decides for all
       return std::move(on.posed.problem);
     };
+    // A size that changes nothing is none of this model's.
+    if (vary_ != "batch" && plan::hash(pose_at(options.least)) == plan::hash(pose_at(2 * options.least)))
+      fail(Error::Kind::usage, "[fit] {} has no {} to vary", model_.name, vary_ == "seq" ? "sequence" : "pictures");
     Fit fit;
     {
       ProgressLine line;

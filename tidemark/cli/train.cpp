@@ -180,10 +180,14 @@ class TrainVerb : public Command {
     }
     if (!checkpoint_.empty() && !whole)
       write_checkpoint(checkpoint_, training.model(), training.state(), about(step));
-    if (!json_ && !checkpoint_.empty()) fmt::print("checkpoint  {} at step {}\n", checkpoint_, step);
+    // Where no step was run, there is none but what it went on from.
+    const bool written = !checkpoint_.empty() && step > first;
+    if (!json_ && written) fmt::print("checkpoint  {} at step {}\n", checkpoint_, step);
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted after step {}{}\n", step,
-                 checkpoint_.empty() ? "; no checkpoint was asked for" : "; the checkpoint is whole");
+                 checkpoint_.empty() ? "; no checkpoint was asked for"
+                 : written           ? "; the checkpoint is whole"
+                                     : "; nothing was written");
       return Exit::interrupted;
     }
     return Exit::done;

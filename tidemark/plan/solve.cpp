@@ -266,7 +266,11 @@ class Solver {
 
 Plan solve(const Problem& problem, const Options& options) {
   // Nothing to do: what is always there is all there is.
-  if (problem.tasks.empty()) return finish(problem, {}, options);
+  if (problem.tasks.empty()) {
+    Plan plan = finish(problem, {}, options);
+    if (plan.seconds_bound) plan.proof = bound(problem, {.budget = options.budget}).proof;
+    return plan;
+  }
   return Solver(problem, options).run();
 }
 

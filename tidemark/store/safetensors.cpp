@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -91,8 +92,17 @@ std::string header_of(const std::vector<SafeTensor>& tensors, const SafeMetadata
 
 }  // namespace
 
-void write_safetensors(const std::string& path, const std::vector<SafeTensor>& tensors,
+void write_safetensors(const std::string& given, const std::vector<SafeTensor>& tensors,
                        const SafeMetadata& metadata) {
+  // A link is followed; what is no plain file is not replaced by one.
+  std::string path = given;
+  if (char* resolved = ::realpath(given.c_str(), nullptr)) {
+    path = resolved;
+    std::free(resolved);
+  }
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    fail(Error::Kind::io, "[safetensors] {} is no plain file; name one", given);
   const std::string header = header_of(tensors, metadata);
   const std::string partial = path + ".partial";
   const auto refuse = [&] {
