@@ -24,7 +24,7 @@ class FitVerb : public Command {
     args.choices("--vary", {"batch", "seq", "size"});
     args.choices("--goal", {"largest", "throughput"});
     args.option("--most", most_, "Look no further than this");
-    args.option("--multiple-of", multiple_, "Only multiples of it");
+    args.option("--multiple-of", multiple_, "Only multiples of it; 0: of 32 for sizes of pictures, else of 1");
     args.option("--most-over", most_over_, "Only plans at most so many per cent over the floor; -1: any");
     model_.declare(args);
     options_.declare(args);
@@ -40,6 +40,8 @@ class FitVerb : public Command {
       fail(Error::Kind::usage, "[fit] --vary {} is none of batch, seq, size", vary_);
     if (goal_ != "largest" && goal_ != "throughput")
       fail(Error::Kind::usage, "[fit] --goal {} is none of largest, throughput", goal_);
+    // Pictures are halved several times on their way.
+    if (multiple_ == 0) multiple_ = vary_ == "size" ? 32 : 1;
     if (most_ < 1 || multiple_ < 1)
       fail(Error::Kind::usage, "[fit] --most {} and --multiple-of {} vs at least 1", most_, multiple_);
     if (budget_.ends_with('%') || budget_ == "min")
@@ -119,7 +121,7 @@ class FitVerb : public Command {
 
   ModelSource model_;
   std::string budget_, vary_ = "batch", goal_ = "largest";
-  std::int64_t most_ = 1 << 16, multiple_ = 1;
+  std::int64_t most_ = 1 << 16, multiple_ = 0;
   double most_over_ = -1;
   SolveOptions options_;
   bool json_ = false;
