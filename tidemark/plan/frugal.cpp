@@ -45,6 +45,7 @@ class Frugal {
   }
 
   std::vector<TaskId> run(const std::function<bool()>& go_on) {
+    go_on_ = &go_on;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       now_ = static_cast<std::int32_t>(i);
       if (!call(order_[i])) return {};
@@ -55,7 +56,7 @@ class Frugal {
             give_up(b);
         }
       }
-      if (i % 16 == 0 && !go_on()) return {};
+      if (i % 64 == 0 && !go_on()) return {};
     }
     now_ = static_cast<std::int32_t>(order_.size());
     for (const BufferId b : p_.outputs) {
@@ -87,6 +88,7 @@ class Frugal {
       }
       if (!perform(top.task) || runs_.size() > most_runs_) return false;
       stack.pop_back();
+      if (runs_.size() % 64 == 0 && !(*go_on_)()) return false;
     }
     return true;
   }
@@ -197,6 +199,7 @@ class Frugal {
   const Problem& p_;
   const std::vector<TaskId>& order_;
   Bytes budget_, used_ = 0;
+  const std::function<bool()>* go_on_ = nullptr;
   std::size_t most_runs_;
   std::int32_t now_ = 0;
   std::vector<TaskId> maker_;  // by buffer

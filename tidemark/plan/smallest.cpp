@@ -95,7 +95,7 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
   step.bounds = false;
   step.budget = -1;
   step.effort = 0;
-  if (counted && options.offsets) step.time_limit = 0.25;
+  if (options.offsets) step.time_limit = counted ? 0.25 : std::min(options.time_limit, 1.0);
   result.plan = solve(problem, step);
   result.budget = result.plan.peak;
   // The least time for the bytes is not asked for: the first plan that fits will do.
@@ -107,8 +107,8 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
     step.budget = budget;
     step.warm_start = nullptr;
     step.effort = options.effort;
-    // Packing goes by the time alone.
-    step.time_limit = counted && options.offsets ? 0.25 : limit.left() / 2;
+    // Packing goes by the time alone and is not interrupted.
+    step.time_limit = !options.offsets ? limit.left() / 2 : counted ? 0.25 : std::min(limit.left() / 2, 3.0);
     Plan plan = solve(problem, step);
     const bool better = has_plan(plan) && plan.peak < result.budget;
     if (better) {
@@ -131,7 +131,7 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
     };
     down.from(listed, go_on);
     if (options.reorder && go_on()) {
-      OrderOptions by{.in_place = options.in_place, .time_limit = 0.1 * options.time_limit};
+      OrderOptions by{.in_place = options.in_place, .time_limit = std::min(0.1 * options.time_limit, 0.5)};
       if (counted) by = {.in_place = options.in_place, .time_limit = 1e9, .effort = 20'000};
       down.from(order(problem, by), go_on);
     }
