@@ -261,7 +261,7 @@ TEST(Checkpointed, KilledAtAnyMomentItGoesOnWithTheSameBits) {
   const auto all = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB});
   Rng rng(5);
   int killed = 0, resumed = 0;
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 4; ++round) {
     for (int tries = 0;; ++tries) {
       // The child dies by its own hand, SIGKILL, after a random number of steps; the last try is let through.
       const std::int64_t fuse = tries < 4 ? 1 + rng.below(150) : 1'000'000;
@@ -289,8 +289,8 @@ TEST(Checkpointed, KilledAtAnyMomentItGoesOnWithTheSameBits) {
       break;
     }
   }
-  EXPECT_GT(killed, 6);
-  EXPECT_GT(resumed, 1);
+  EXPECT_GT(killed, 4);
+  EXPECT_GT(resumed, 0);
 }
 
 // Runs until the first progress is on disk, then stops by an exception.

@@ -335,5 +335,87 @@ TEST(Tape, RewindsToAPosition) {
   EXPECT_EQ(tape.adjoint(x), 4.0);
 }
 
+// A program whose runs do not fold: some 30 bytes a statement.
+Var long_program(Tape& tape, std::vector<Var>& inputs, int statements) {
+  Rng rng(11);
+  std::vector<Var> x;
+  for (int i = 0; i < 50; ++i) x.push_back(tape.input(rng.uniform()));
+  inputs = x;
+  for (int i = 0; i < statements; ++i) {
+    Var& y = x[static_cast<std::size_t>(rng.below(50))];
+    y = 0.5 * y +
+        sin(x[static_cast<std::size_t>(rng.below(50))]) * x[static_cast<std::size_t>(rng.below(50))];
+  }
+  Var sum = 0.0;
+  for (const Var& v : x) sum += v;
+  return sum;
+}
+
+TEST(Tape, SpillsToDiskAndComesBackWithTheSameBits) {
+  std::vector<double> expected;
+  for (const bool spilled : {false, true}) {
+    Tape tape(spilled ? tape::TapeOptions{.chunk = 16_KiB,
+                                          .memory = 64_KiB,
+                                          .folder = ::testing::TempDir(),
+                                          .disk = 16_MiB}
+                      : tape::TapeOptions{.chunk = 16_KiB});
+    const Tape::Recording recording(tape);
+    std::vector<Var> inputs;
+    for (int round = 0; round < 2; ++round) {
+      tape.reset();
+      const Var y = long_program(tape, inputs, 20'000);
+      tape.reverse(y);
+      // Again, and recording goes on behind a sweep.
+      const Var z = y * 2.0 + inputs[0];
+      tape.reverse(y);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (!spilled && round == 0) expected.push_back(tape.adjoint(inputs[i]));
+        ASSERT_EQ(tape.adjoint(inputs[i]), expected[i]);
+      }
+      tape.reverse(z);
+      ASSERT_EQ(tape.adjoint(inputs[1]), 2 * expected[1]);
+      const auto counts = tape.counts();
+      EXPECT_GT(counts.tape, 500'000);
+      if (spilled) {
+        EXPECT_GT(counts.on_disk, 500'000);
+        EXPECT_LE(counts.held - 30'000 * 8, 64_KiB);  // the adjoints are beside
+      }
+    }
+  }
+}
+
+TEST(Tape, SaysWhatIsWrongWithItsDisk) {
+  const auto message = [](tape::TapeOptions options) {
+    options.chunk = 16_KiB;
+    options.memory = 64_KiB;
+    try {
+      Tape tape(options);
+      const Tape::Recording recording(tape);
+      std::vector<Var> inputs;
+      tape.reverse(long_program(tape, inputs, 20'000));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::io);
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  const std::string here = ::testing::TempDir();
+  EXPECT_THAT(message({.folder = here, .disk = 128_KiB}), HasSubstr("of tape vs 128.00 KiB of disk"));
+  EXPECT_THAT(message({.folder = here + "/nowhere", .disk = 16_MiB}), HasSubstr("nowhere"));
+  EXPECT_THAT(
+      message({.folder = here,
+               .disk = 16_MiB,
+               .fault = [](FileOp op, std::byte*, Bytes) { return op == FileOp::write ? ENOSPC : 0; }}),
+      HasSubstr("No space left on device"));
+  EXPECT_THAT(message({.folder = here,
+                       .disk = 16_MiB,
+                       .fault =
+                           [](FileOp op, std::byte* data, Bytes) {
+                             if (op == FileOp::read) data[1000] ^= std::byte{1};
+                             return 0;
+                           }}),
+              HasSubstr("wrong checksum"));
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -49,24 +49,33 @@ class Choosing {
     const auto sets = sets_of(problem_, makers_, false), more = sets_of(problem_, makers_, true);
     const double parts = static_cast<double>(sets.size() + more.size());
     base_ = solve(problem_, parts > 0 ? 0.5 : 1);
-    Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
     if (parts == 0 ||
         (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))
-      return chosen;
+      return {.plan = base_};
+    const plan::Problem calm = without_overflow();
+    const bool overflowing = has_plan(base_) && runs_overflowing(base_);
+    Chosen chosen{.plan = base_};
+    if (overflowing) {
+      chosen.plan = {.status = Plan::Status::infeasible, .budget = options_.budget, .reason = base_.reason};
+      take(chosen.plan, solve(calm, 0.5 / parts));
+    }
     for (const auto& set : sets) {
       if (good_enough(chosen.plan)) return chosen;
-      take(chosen.plan, solve(committed(problem_, set), 0.5 / parts));
+      take(chosen.plan, solve(committed(calm, set), 0.5 / parts));
     }
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
+    const auto offer = [&](const Plan& plan) {
+      Plan best = chosen.plan;
+      if (!take(best, plan) || !runs_overflowing(best)) return;
+      if (!chosen.without_overflow) chosen.without_overflow = chosen.plan;
+      chosen.plan = std::move(best);
+    };
+    if (overflowing) offer(base_);
     for (const auto& set : more) {
       if (good_enough(chosen.plan)) return chosen;
-      Plan plan = chosen.plan;
-      if (take(plan, solve(committed(problem_, set), 0.5 / parts)) && runs_overflowing(plan)) {
-        chosen.without_overflow = std::move(chosen.plan);
-        chosen.plan = std::move(plan);
-      }
+      offer(solve(committed(problem_, set), 0.5 / parts));
     }
     return chosen;
   }
@@ -77,6 +86,15 @@ class Choosing {
     options.time_limit *= share;
     if (&problem != &problem_) options.warm_start = nullptr;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
+  }
+  // The same tasks, those that can overflow too dear to run.
+  plan::Problem without_overflow() const {
+    constexpr double kNever = 1e6;
+    plan::Problem calm = problem_;
+    for (const Maker& m : makers_) {
+      if (m.can_overflow) calm.tasks[static_cast<std::size_t>(m.run.front())].seconds = kNever;
+    }
+    return calm;
   }
   bool good_enough(const Plan& plan) const {
     return !minimum_ && has_plan(plan) && plan.seconds_bound &&

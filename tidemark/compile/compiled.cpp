@@ -195,7 +195,8 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
   Timeline* recorded = timeline != nullptr || !correction_ ? timeline : correction_->record(program_->instrs.size());
   const Stopwatch watch;
   if (!executor_->run(residents_, recorded)) {
-    // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without codecs.
+    TIDEMARK_CHECK(fallback_ != nullptr, "a codec overflowed under a plan that has none beside it");
+    // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without such codecs.
     notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
                                  executor_->overflowed(), fallback_->plan.seconds, plan_.seconds));
     // Planning again might take up the codec anew.

@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
 #include "tidemark/tape/loop.h"
@@ -46,17 +46,12 @@ class TapedLoop final : public Loop {
   TapedLoop(const Step& step, const Loss& loss, const GoOn& go_on, const State<double>& state,
             const Parameters<double>& parameters)
       : step_(step), loss_(loss), go_on_(go_on), state_(state), parameters_(parameters) {
-    std::size_t states = 0, constants = 0;
     State<Var> s;
     Parameters<Var> p;
-    fields::each_pair(state_, s, [&](const auto&, auto& x) {
-      states += IsActive<std::remove_cvref_t<decltype(x)>>::value;
-    });
-    fields::each_pair(parameters_, p, [&](const auto&, auto& x) {
-      constants += IsActive<std::remove_cvref_t<decltype(x)>>::value;
-    });
-    adjoint_.assign(states, 0.0);
-    parameter_adjoint_.assign(constants, 0.0);
+    lower(state_, s);
+    lower(parameters_, p);
+    each_var(s, [&](const Var&) { adjoint_.push_back(0.0); });
+    each_var(p, [&](const Var&) { parameter_adjoint_.push_back(0.0); });
     loss_bytes_ = tape_loss(false);
   }
 
@@ -75,17 +70,13 @@ class TapedLoop final : public Loop {
       t = std::make_unique<Taped>(options_);
     }
     t->home = settled_ ? &free_ : nullptr;
-    t->begin();
-    lift(t->tape, parameters_, t->parameters, t->parameter_inputs);
-    State<Var> s;
-    lift(t->tape, state_, s, t->inputs);
+    t->begin(parameters_, state_);
     {
       const Tape::Recording recording(t->tape);
-      step_(s, std::as_const(t->parameters), step);
+      step_(t->state, std::as_const(t->parameters), step);
     }
-    list(s, t->outputs);
-    lower(s, state_);
-    t->tape.begin_sweep();  // the adjoints' memory is part of the step's
+    lower(t->state, state_);
+    t->adjoints = t->tape.begin_sweep();  // their memory is part of the step's
     if (!settled_) last_ = t->tape.counts();
     return std::make_unique<Handle>(std::move(t));
   }
@@ -95,19 +86,21 @@ class TapedLoop final : public Loop {
   // From the running adjoints of the parameters, so that the order of their sums does not depend on the schedule.
   void reverse(std::int64_t, StepTape& handle) override {
     Taped& t = *static_cast<Handle&>(handle).taped;
-    for (std::size_t i = 0; i < t.parameter_inputs.size(); ++i)
-      t.tape.seed(t.parameter_inputs[i], parameter_adjoint_[i]);
-    for (std::size_t i = 0; i < t.outputs.size(); ++i)
-      if (t.outputs[i].active()) t.tape.seed(t.outputs[i], adjoint_[i]);
+    std::copy(parameter_adjoint_.begin(), parameter_adjoint_.end(), t.adjoints.begin() + 1);
+    const double* adjoint = adjoint_.data();
+    each_var(t.state, [&](const Var& x) {
+      if (x.active()) t.adjoints[index_of(x.key())] += *adjoint;
+      ++adjoint;
+    });
     t.tape.sweep();
     read_adjoints(t);
   }
 
   std::vector<std::byte> save_adjoint() const override {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(fields::bytes(value_) + fields::bytes(adjoint_) +
-                                                          fields::bytes(parameter_adjoint_)));
-    fields::write(parameter_adjoint_, fields::write(adjoint_, fields::write(value_, bytes.data())));
-    return bytes;
+    const Bytes bytes = fields::bytes(value_) + fields::bytes(adjoint_) + fields::bytes(parameter_adjoint_);
+    std::vector<std::byte> saved(static_cast<std::size_t>(bytes));
+    fields::write(parameter_adjoint_, fields::write(adjoint_, fields::write(value_, saved.data())));
+    return saved;
   }
   void restore_adjoint(std::span<const std::byte> from) override {
     fields::read(parameter_adjoint_, fields::read(adjoint_, fields::read(value_, from.data())));
@@ -120,32 +113,34 @@ class TapedLoop final : public Loop {
     free_.push_back(std::make_unique<Taped>(options_));
     return free_.back()->tape.counts().held;
   }
+  // The working state and its copy on Vars, the parameters twice too, and the adjoints.
   Bytes beside() const override {
-    const auto n = static_cast<Bytes>(adjoint_.size()), p = static_cast<Bytes>(parameter_adjoint_.size());
-    return loss_bytes_ + fields::bytes(state_) + fields::bytes(parameters_) + 8 * (n + p) +
-           16 * (3 * n + 2 * p);
+    const auto numbers = static_cast<Bytes>(adjoint_.size() + parameter_adjoint_.size());
+    return loss_bytes_ + fields::bytes(state_) + fields::bytes(parameters_) +
+           numbers * static_cast<Bytes>(sizeof(double) + sizeof(Var));
   }
 
   void read(State<double>& state, Parameters<double>& parameters) const {
-    std::size_t i = 0;
-    fill(state, adjoint_, i);
-    i = 0;
-    fill(parameters, parameter_adjoint_, i);
+    fill(state, adjoint_);
+    fill(parameters, parameter_adjoint_);
   }
   double value() const { return value_; }
 
  private:
   struct Taped {
     explicit Taped(const TapeOptions& options) : tape(options) {}
-    void begin() {
+    // Parameters are the first inputs, numbers 1 to their count, and the state's follow.
+    void begin(const Parameters<double>& p, const State<double>& s) {
       tape.reset();
-      inputs.clear();
-      parameter_inputs.clear();
-      outputs.clear();
+      lift(tape, p, parameters);
+      lift(tape, s, state);
+      inputs = tape.counts().inputs;
     }
     Tape tape;
-    std::vector<Var> inputs, parameter_inputs, outputs;
     Parameters<Var> parameters;
+    State<Var> state;
+    std::int64_t inputs = 0;
+    std::span<double> adjoints;
     std::vector<std::unique_ptr<Taped>>* home = nullptr;
   };
   struct Handle final : StepTape {
@@ -160,13 +155,10 @@ class TapedLoop final : public Loop {
   // The loss at the working state; its tape's bytes. `begin`: the running adjoints begin with its gradient.
   Bytes tape_loss(bool begin) {
     Taped t({.chunk = 16_KiB});
-    t.begin();
-    lift(t.tape, parameters_, t.parameters, t.parameter_inputs);
-    State<Var> s;
-    lift(t.tape, state_, s, t.inputs);
+    t.begin(parameters_, state_);
     const Tape::Recording recording(t.tape);
-    const Var y = loss_(std::as_const(s), std::as_const(t.parameters));
-    t.tape.begin_sweep();
+    const Var y = loss_(std::as_const(t.state), std::as_const(t.parameters));
+    t.adjoints = t.tape.begin_sweep();
     if (begin) {
       value_ = y.value();
       if (y.active()) t.tape.seed(y, 1.0);
@@ -176,16 +168,17 @@ class TapedLoop final : public Loop {
     return t.tape.counts().held;
   }
   void read_adjoints(const Taped& t) {
-    adjoint_.resize(t.inputs.size());
-    for (std::size_t i = 0; i < t.inputs.size(); ++i) adjoint_[i] = t.tape.adjoint(t.inputs[i]);
-    for (std::size_t i = 0; i < t.parameter_inputs.size(); ++i)
-      parameter_adjoint_[i] = t.tape.adjoint(t.parameter_inputs[i]);
+    const auto parameters = t.adjoints.begin() + 1;
+    const auto states = parameters + static_cast<std::ptrdiff_t>(parameter_adjoint_.size());
+    std::copy(parameters, states, parameter_adjoint_.begin());
+    adjoint_.assign(states, parameters + t.inputs);
   }
   // Numbers that are Vars in the taped type get their adjoint, others stay as they are.
   template <template <typename> class S>
-  static void fill(S<double>& to, const std::vector<double>& from, std::size_t& i) {
+  static void fill(S<double>& to, const std::vector<double>& from) {
     S<Var> shape;
-    fields::each_pair(std::as_const(to), shape, [](const auto&, auto&) {});
+    lower(to, shape);
+    std::size_t i = 0;
     fields::each_pair(std::as_const(shape), to, [&](const auto& a, auto& b) {
       if constexpr (IsActive<std::remove_cvref_t<decltype(a)>>::value) b = from[i++];
     });

@@ -148,6 +148,9 @@ class Recorder {
   template <int N>
   TIDEMARK_API Key append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
 
+  // Writes the descriptor of the run being recorded; there was room for it when the run began.
+  void close_run();
+
   Key next_ = 0;                    // of the next left side
   Key run_ = 0;                     // of the first left side of the run
   Real* partial_ = nullptr;         // where partials go
@@ -156,6 +159,7 @@ class Recorder {
   std::uint32_t* words_ = nullptr;  // the newest descriptor
   std::uint32_t n_ = 0;             // their arguments
   bool constant_ = false;           // all of the run's partials are those before partial_
+  std::int64_t run_count_ = 0;
   Argument arguments_[kMaxArguments];
 };
 

@@ -183,17 +183,15 @@ const std::byte* read(T& x, const std::byte* from) {
 
 }  // namespace fields
 
-// Makes `to` the same state on Vars: numbers that are Vars there become inputs of the tape, listed in `inputs`; others are
+// Makes `to` the same state on Vars: numbers that are Vars there become inputs of the tape, one after the other; others are
 // copied.
 template <typename Plain, typename Taped>
-void lift(Tape& tape, const Plain& from, Taped& to, std::vector<Var>& inputs) {
+void lift(Tape& tape, const Plain& from, Taped& to) {
   fields::each_pair(from, to, [&](const auto& a, auto& b) {
-    if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value) {
+    if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value)
       b = tape.input(static_cast<double>(a));
-      inputs.push_back(b);
-    } else {
+    else
       b = a;
-    }
   });
 }
 // The values of a state on Vars.
@@ -206,11 +204,11 @@ void lower(const Taped& from, Plain& to) {
       b = a;
   });
 }
-// Its Vars, in the order of lift's inputs.
-template <typename Taped>
-void list(const Taped& state, std::vector<Var>& vars) {
-  fields::each(state, [&](const auto& x) {
-    if constexpr (IsActive<std::remove_cvref_t<decltype(x)>>::value) vars.push_back(x);
+// Calls f with its Vars, in the order in which lift makes them inputs.
+template <typename Taped, typename F>
+void each_var(Taped& state, F&& f) {
+  fields::each(state, [&](auto& x) {
+    if constexpr (IsActive<std::remove_cvref_t<decltype(x)>>::value) f(x);
   });
 }
 

@@ -43,6 +43,7 @@ void sweep_run(Real* adjoints, const Run<Real>& run) {
   const std::uint32_t n = N > 0 ? static_cast<std::uint32_t>(N) : run.n;
   const Real* partials = run.partials + static_cast<std::size_t>(run.length - 1) * run.partial_stride;
   std::uint32_t at[N > 0 ? N : kMaxArguments];
+#pragma GCC unroll 8
   for (std::uint32_t j = 0; j < n; ++j)
     at[j] = run.base[j] + (run.length > 1 ? run.stride[j] * (run.length - 1) : 0);
   for (std::uint32_t k = run.length;;) {
@@ -51,10 +52,12 @@ void sweep_run(Real* adjoints, const Run<Real>& run) {
     if constexpr (W == 1) {
       const Real a = *of;
       if (!is_zero(a))
+#pragma GCC unroll 8
         for (std::uint32_t j = 0; j < n; ++j) adjoints[at[j]] += partials[j] * a;
     } else {
       Real a[W];
       for (int w = 0; w < W; ++w) a[w] = of[w];
+#pragma GCC unroll 8
       for (std::uint32_t j = 0; j < n; ++j) {
         Real* to = adjoints + static_cast<std::size_t>(at[j]) * W;
         for (int w = 0; w < W; ++w) to[w] = is_zero(a[w]) ? to[w] : to[w] + partials[j] * a[w];
@@ -62,6 +65,7 @@ void sweep_run(Real* adjoints, const Run<Real>& run) {
     }
     if (k == 0) return;
     partials -= run.partial_stride;
+#pragma GCC unroll 8
     for (std::uint32_t j = 0; j < n; ++j) at[j] -= run.stride[j];
   }
 }
@@ -72,6 +76,7 @@ template <typename Real, int N, int Still>
 bool sweep_run_still(Real* adjoints, const Run<Real>& run) {
   std::uint32_t at[N];
   const std::uint32_t last = run.length - 1, still = run.base[Still];
+#pragma GCC unroll 8
   for (int j = 0; j < N; ++j) {
     at[j] = run.base[j] + run.stride[j] * last;
     if (j == Still) continue;
@@ -83,6 +88,7 @@ bool sweep_run_still(Real* adjoints, const Run<Real>& run) {
   for (std::uint32_t k = run.length; k-- > 0; partials -= run.partial_stride) {
     const Real a = adjoints[run.first + k];
     if (!is_zero(a)) {
+#pragma GCC unroll 8
       for (int j = 0; j < N; ++j) {
         if (j == Still)
           sum += partials[j] * a;
@@ -90,6 +96,7 @@ bool sweep_run_still(Real* adjoints, const Run<Real>& run) {
           adjoints[at[j]] += partials[j] * a;
       }
     }
+#pragma GCC unroll 8
     for (int j = 0; j < N; ++j)
       if (j != Still) at[j] -= run.stride[j];
   }
@@ -111,6 +118,7 @@ bool sweep_run_in_lanes(Real* adjoints, const Run<Real>& run) {
   if (run.length < kLanes) return false;
   std::uint32_t order[N];
   std::uint32_t moving = 0;
+#pragma GCC unroll 8
   for (std::uint32_t j = 0; j < N; ++j) {
     // Nearer than that, a lane would read what another has yet to write.
     if (run.stride[j] != 1 || run.first - run.base[j] < kLanes) return false;
@@ -127,10 +135,12 @@ bool sweep_run_in_lanes(Real* adjoints, const Run<Real>& run) {
     const Real* block = run.partials + static_cast<std::size_t>(low) * run.partial_stride;
     V p[N];
     if (run.partial_stride == 0) {
+#pragma GCC unroll 8
       for (int j = 0; j < N; ++j) p[j] = block[j] - V{};
     } else if constexpr (N == 1) {
       std::memcpy(&p[0], block, sizeof(V));
     } else {
+#pragma GCC unroll 8
       for (int j = 0; j < N; ++j)
         for (std::uint32_t l = 0; l < kLanes; ++l) p[j][l] = block[l * N + static_cast<std::uint32_t>(j)];
     }

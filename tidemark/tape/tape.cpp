@@ -97,22 +97,21 @@ Key record_rest(const Key* keys, const Real* partials, std::uint32_t n) {
 
 // Writes the descriptor of the run being recorded; there was room for it when the run began.
 template <typename Real>
-TIDEMARK_INLINE void BasicTape<Real>::close_run() {
-  const Shape shape = std::exchange(this->shape_, kNoShape);
+TIDEMARK_INLINE void Recorder<Real>::close_run() {
+  const Shape shape = std::exchange(shape_, kNoShape);
   if (shape == kNoShape) return;
-  const std::uint32_t n = this->n_;
-  const auto length = static_cast<std::uint32_t>(this->next_ - this->run_);
-  std::uint32_t* word = this->words_ -= 1 + (length > 1 ? 2 : 1) * n;
-  *word++ = n | (this->constant_ ? kConstantBit : 0) | length << kLengthShift;
+  const std::uint32_t n = n_;
+  const auto length = static_cast<std::uint32_t>(next_ - run_);
+  std::uint32_t* word = words_ -= 1 + (length > 1 ? 2 : 1) * n;
+  *word++ = n | (constant_ ? kConstantBit : 0) | length << kLengthShift;
   if (length > 1) {
     for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
-      word[j] = index_of(this->arguments_[place].base);
-      word[n + j] = static_cast<std::uint32_t>(this->arguments_[place].stride);
+      word[j] = index_of(arguments_[place].base);
+      word[n + j] = static_cast<std::uint32_t>(arguments_[place].stride);
     });
   } else {
-    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
-      word[j] = index_of(this->arguments_[place].base);
-    });
+    for_places(shape, n,
+               [&](std::uint32_t place, std::uint32_t j) { word[j] = index_of(arguments_[place].base); });
   }
   ++run_count_;
 }
@@ -156,7 +155,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
       return next_++;
     }
   }
-  tape->close_run();
+  close_run();
   const auto* low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n));
   if (reinterpret_cast<const std::byte*>(partial_ + n) > low) [[unlikely]] {
     tape->next_chunk();
@@ -187,12 +186,22 @@ BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
     fail(Error::Kind::usage, "[tape] chunks of {} vs at least {}, one statement of {} arguments",
          format_bytes(options.chunk), format_bytes(least), kMaxArguments);
   this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;  // index 0 is passive
+  if (options.memory > 0) {
+    if (options.memory < 2 * options.chunk)
+      fail(Error::Kind::usage, "[tape] memory {} vs at least {}, two chunks", format_bytes(options.memory),
+           format_bytes(2 * options.chunk));
+    TierSpec spec = tidemark::disk(options.folder, options.disk);
+    spec.name = options.folder;
+    spec.fault = options.fault;
+    store_ = std::make_unique<TierStore>(spec, options.disk, static_cast<int>(options.disk / options.chunk));
+  }
   enter(0, 0, 0);
   if (options.adjoints > 0) adjoints_ = Pages(options.adjoints);
 }
 
 template <typename Real>
 BasicTape<Real>::~BasicTape() {
+  if (store_ != nullptr) store_->drain();  // chunks must not go while they are written
   recordings().end(recording_of(this->next_));
 }
 
@@ -213,10 +222,41 @@ BasicTape<Real>::Recording::~Recording() {
   if (!nested_) tape_.recorded_by_.store(nullptr);
 }
 
+// Brings a chunk into memory, where the one farthest from it makes room: the oldest while recording, the newest in the sweep.
+template <typename Real>
+void BasicTape<Real>::bring(std::size_t chunk) {
+  while (chunks_.size() <= chunk) chunks_.emplace_back();
+  Chunk& wanted = chunks_[chunk];
+  if (wanted.pages.data() != nullptr) return;
+  const auto name = [&](std::size_t i) { return fmt::format("chunk {} of a tape", i); };
+  Bytes held = 0;
+  std::size_t farthest = chunk;
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    if (chunks_[i].pages.data() == nullptr) continue;
+    held += chunks_[i].pages.bytes();
+    const auto distance = [&](std::size_t c) { return c > chunk ? c - chunk : chunk - c; };
+    if (farthest == chunk || distance(i) > distance(farthest)) farthest = i;
+  }
+  if (store_ == nullptr || held + options_.chunk <= options_.memory) {
+    wanted.pages = Pages(options_.chunk);
+  } else {
+    Chunk& victim = chunks_[farthest];
+    if (victim.written) store_->wait(static_cast<int>(farthest), name(farthest).c_str());
+    wanted.pages = std::move(victim.pages);
+  }
+  if (wanted.written) {
+    store_->read(static_cast<int>(chunk), wanted.pages.data());
+    store_->wait(static_cast<int>(chunk), name(chunk).c_str());
+  }
+}
+
 // Makes a chunk the one being filled, with so many bytes of it in use.
 template <typename Real>
 void BasicTape<Real>::enter(std::size_t chunk, Bytes partials, Bytes runs) {
-  while (chunks_.size() <= chunk) chunks_.push_back({Pages(options_.chunk)});
+  bring(chunk);
+  // What was written of it, or of those behind it, is not true any more once it is filled further.
+  for (std::size_t i = chunk; i < chunks_.size(); ++i)
+    if (std::exchange(chunks_[i].written, false)) store_->wait(static_cast<int>(i), "a chunk of a tape");
   chunk_ = chunk;
   std::byte* begin = chunks_[chunk].pages.data();
   std::byte* end = begin + chunks_[chunk].pages.bytes();
@@ -231,17 +271,24 @@ void BasicTape<Real>::next_chunk() {
   Chunk& full = chunks_[chunk_];
   full.partials = reinterpret_cast<std::byte*>(this->partial_) - full.pages.data();
   full.runs = full.pages.data() + full.pages.bytes() - reinterpret_cast<std::byte*>(this->words_);
+  if (store_ != nullptr) {
+    // At once and beside the recording, so that it is there when its memory is wanted.
+    if (static_cast<Bytes>(chunk_ + 1) * options_.chunk > options_.disk)
+      fail(Error::Kind::io, "[tape] {} of tape vs {} of disk in '{}'; give it more",
+           format_bytes(static_cast<Bytes>(chunk_ + 2) * options_.chunk), format_bytes(options_.disk),
+           options_.folder);
+    full.written = true;
+    store_->write(static_cast<int>(chunk_), static_cast<Bytes>(chunk_) * options_.chunk, full.pages.data(),
+                  full.pages.bytes());
+  }
   enter(chunk_ + 1, 0, 0);
 }
 
 template <typename Real>
-Active<Real> BasicTape<Real>::input(const Real& value) {
+Active<Real> BasicTape<Real>::first_input(const Real& value) {
   need_thread();
-  if (index_of(this->next_) == 0xffffffff)
-    fail(Error::Kind::unsupported, "[tape] 2^32 variables vs indices of 32 bits");
   ++inputs_;
-  if (this->shape_ == shape_of(kInputs) && this->next_ - this->run_ < kMaxRun) return {value, this->next_++};
-  close_run();
+  this->close_run();
   return {value, this->template append_new<0>(nullptr, nullptr, kInputs, shape_of(kInputs))};
 }
 
@@ -280,7 +327,7 @@ std::vector<Active<Real>> BasicTape<Real>::external(std::span<const Real> values
   if (values.empty() || values.size() > kMaxRun)
     fail(Error::Kind::usage, "[tape] an external function of {} outputs vs 1 to {}", values.size(), kMaxRun);
   need_thread();
-  close_run();
+  this->close_run();
   if (reinterpret_cast<std::byte*>(this->partial_) > reinterpret_cast<std::byte*>(this->words_ - 2))
     next_chunk();
   std::vector<Scalar> outputs;
@@ -291,14 +338,13 @@ std::vector<Active<Real>> BasicTape<Real>::external(std::span<const Real> values
   this->words_[0] = kExternal | static_cast<std::uint32_t>(values.size()) << kLengthShift;
   this->words_[1] = static_cast<std::uint32_t>(externals_.size());
   externals_.push_back({std::move(reverse), first, static_cast<std::uint32_t>(values.size())});
-  ++run_count_;
+  ++this->run_count_;
   return outputs;
 }
 
 template <typename Real>
 void BasicTape<Real>::need_thread() const {
-  const void* by = recorded_by_.load(std::memory_order_relaxed);
-  if (by != nullptr && by != &current<Real>)
+  if (!on_this_thread())
     fail(Error::Kind::usage,
          "[tape] recording from this thread vs a recording under way on another; one tape per thread");
 }
@@ -326,6 +372,17 @@ Real* BasicTape<Real>::prepare_adjoints(std::uint32_t width) {
   return reinterpret_cast<Real*>(adjoints_.data());
 }
 
+// The chunk being filled is written too before another takes its memory; afterwards it is filled no further where it lies.
+template <typename Real>
+void BasicTape<Real>::save_last(std::size_t wanted) {
+  Chunk& last = chunks_[chunk_];
+  if (store_ == nullptr || last.written || wanted == chunk_ || chunks_[wanted].pages.data() != nullptr)
+    return;
+  last.written = true;
+  store_->write(static_cast<int>(chunk_), static_cast<Bytes>(chunk_) * options_.chunk, last.pages.data(),
+                last.pages.bytes());
+}
+
 template <typename Real>
 void BasicTape<Real>::sweep(const Position& from, const Position& to) {
   auto* adjoints = reinterpret_cast<Real*>(adjoints_.data());
@@ -341,6 +398,8 @@ void BasicTape<Real>::sweep(const Position& from, const Position& to) {
     }
   };
   for (std::size_t c = from.chunk + 1; c-- > to.chunk;) {
+    save_last(c);
+    bring(c);
     const Chunk& chunk = chunks_[c];
     const std::byte* begin = chunk.pages.data();
     const std::byte* end = begin + chunk.pages.bytes();
@@ -364,6 +423,8 @@ void BasicTape<Real>::sweep(const Position& from, const Position& to) {
         break;
     }
   }
+  // Recording goes on where it was.
+  if (chunks_[from.chunk].written) enter(from.chunk, from.partials, from.runs);
 }
 
 template <typename Real>
@@ -424,7 +485,7 @@ void BasicTape<Real>::reset() {
   recordings().end(recording_of(this->next_));
   this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;
   externals_.clear();
-  inputs_ = run_count_ = 0;
+  inputs_ = this->run_count_ = 0;
   clear_adjoints();
   enter(0, 0, 0);
 }
@@ -439,14 +500,14 @@ void BasicTape<Real>::clear_adjoints() {
 
 template <typename Real>
 typename BasicTape<Real>::Position BasicTape<Real>::position() {
-  close_run();
+  this->close_run();
   const Chunk& chunk = chunks_[chunk_];
   return {this->next_,
           chunk_,
           reinterpret_cast<std::byte*>(this->partial_) - chunk.pages.data(),
           chunk.pages.data() + chunk.pages.bytes() - reinterpret_cast<std::byte*>(this->words_),
           inputs_,
-          run_count_,
+          this->run_count_,
           externals_.size()};
 }
 
@@ -457,7 +518,7 @@ void BasicTape<Real>::rewind(const Position& to) {
   enter(to.chunk, to.partials, to.runs);
   this->next_ = to.next;
   inputs_ = to.inputs;
-  run_count_ = to.run_count;
+  this->run_count_ = to.run_count;
   externals_.resize(to.externals);
 }
 
@@ -504,14 +565,17 @@ TapeCounts BasicTape<Real>::counts() const {
   TapeCounts c;
   c.inputs = inputs_;
   c.statements = static_cast<std::int64_t>(index_of(this->next_)) - 1 - inputs_;
-  c.runs = run_count_ + (this->shape_ == kNoShape ? 0 : 1);
+  c.runs = this->run_count_ + (this->shape_ == kNoShape ? 0 : 1);
   for (std::size_t i = 0; i < chunk_; ++i) c.tape += chunks_[i].partials + chunks_[i].runs;
   const Chunk& chunk = chunks_[chunk_];
   c.tape += reinterpret_cast<const std::byte*>(this->partial_) - chunk.pages.data();
   c.tape += chunk.pages.data() + chunk.pages.bytes() - reinterpret_cast<const std::byte*>(this->words_);
   if (this->shape_ != kNoShape) c.tape += static_cast<Bytes>(4 * descriptor_words(this->n_));
   c.adjoints = static_cast<Bytes>(index_of(this->next_)) * static_cast<Bytes>(sizeof(Real));
-  for (const Chunk& each : chunks_) c.held += each.pages.bytes();
+  for (const Chunk& each : chunks_) {
+    c.held += each.pages.bytes();
+    if (each.written) c.on_disk += options_.chunk;
+  }
   c.held += adjoints_.bytes();
   return c;
 }

@@ -12,9 +12,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tidemark/base/bytes.h"
+#include "tidemark/store/tier_store.h"
 #include "tidemark/tape/dual.h"
 #include "tidemark/tape/pages.h"
 #include "tidemark/tape/var.h"
@@ -26,6 +28,12 @@ struct TapeOptions {
   Bytes chunk = 2_MiB;
   // Room for adjoints from the beginning.
   Bytes adjoints = 0;
+  // The most that chunks may take of memory, at least two of them; 0: no limit. Beyond, the oldest go to a file in `folder` of at
+  // most `disk`, with checksums, and come back for the sweep.
+  Bytes memory = 0;
+  std::string folder;
+  Bytes disk = 64_GiB;
+  FileFault fault;  // for tests
 };
 
 // What a tape holds, in numbers.
@@ -34,6 +42,7 @@ struct TapeCounts {
   Bytes tape = 0;      // indices and partials in use
   Bytes adjoints = 0;  // of one direction
   Bytes held = 0;      // from the system, used or not
+  Bytes on_disk = 0;
 };
 
 template <typename Real>
@@ -84,8 +93,14 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
     bool nested_;
   };
 
-  // A variable to differentiate with respect to.
-  Scalar input(const Real& value);
+  // A variable to differentiate with respect to. Inputs in a row have indices in a row.
+  TIDEMARK_INLINE Scalar input(const Real& value) {
+    if (this->shape_ == shape_of(0) && this->next_ - this->run_ < kMaxRun && on_this_thread()) [[likely]] {
+      ++inputs_;
+      return {value, this->next_++};
+    }
+    return first_input(value);
+  }
   // Makes an existing variable such an input, whatever it was.
   void input(Scalar& x) { x = input(x.value()); }
 
@@ -102,7 +117,10 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   // One direction for each y, all in one sweep: row i of the Jacobian is adjoint(x, i).
   void reverse_each(std::span<const Scalar> ys);
   // The same in parts, for whoever has adjoints to begin with: zeros, seeds that add up, the sweep.
-  void begin_sweep() { prepare_adjoints(1); }
+  // By index; what `sweep` leaves there is the gradient.
+  std::span<Real> begin_sweep() {
+    return {prepare_adjoints(1), static_cast<std::size_t>(index_of(this->next_))};
+  }
   void seed(const Scalar& x, const Real& adjoint);
   void sweep();
   // Throws Error(usage) where the variable is passive, of another recording, or nothing was swept since it was recorded.
@@ -131,18 +149,25 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   friend Recorder<Real>;
   friend class Recording;
   struct Chunk {
-    Pages pages;
-    Bytes partials = 0;  // bytes of partials from the front, when full
-    Bytes runs = 0;      // bytes of descriptors to the back, when full
+    Pages pages;           // none where it is only on disk
+    bool written = false;  // to disk, as it is now, or about to be
+    Bytes partials = 0;    // bytes of partials from the front, when full
+    Bytes runs = 0;        // bytes of descriptors to the back, when full
   };
   struct External {
     Reverse reverse;
     std::uint32_t first = 0, outputs = 0;
   };
 
-  void close_run();
+  Scalar first_input(const Real& value);
   void next_chunk();
   void enter(std::size_t chunk, Bytes partials, Bytes runs);
+  void bring(std::size_t chunk);
+  void save_last(std::size_t wanted);
+  bool on_this_thread() const {
+    const void* by = recorded_by_.load(std::memory_order_relaxed);
+    return by == nullptr || by == &current<Real>;
+  }
   void need_thread() const;
   void need_recorded(const Scalar& x, const char* what) const;
   Real* prepare_adjoints(std::uint32_t width);
@@ -151,10 +176,11 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   static std::size_t descriptor_words(std::uint32_t n) { return 1 + 2 * static_cast<std::size_t>(n); }
 
   TapeOptions options_;
+  std::unique_ptr<TierStore> store_;  // chunk i in slot i
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;  // being filled
   std::vector<External> externals_;
-  std::int64_t inputs_ = 0, run_count_ = 0;
+  std::int64_t inputs_ = 0;
   Pages adjoints_;
   std::uint32_t width_ = 0;                         // directions of the last sweep; 0: none
   Key swept_ = 0;                                   // up to here
