@@ -1,8 +1,10 @@
 # The verbs that take a model: verify, bench, fit, whatif, explain, show, models, pose. Usage: models_test.py PROGRAM SOURCE.
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 
-from program import DONE, NO, WRONG, Cli, main
+import schema
+from program import DONE, NO, SOURCE, WRONG, Cli, main
 
 MLP = ["mlp", "--batch", "256", "--set", "inputs=64,hidden=32,depth=3", "--model-threads", "1"]
 GPT = ["gpt2-124m", "--batch", "2", "--seq", "16", "--set", "width=16,depth=3,heads=2,vocab=64,positions=64", "--model-threads", "1"]
@@ -41,6 +43,12 @@ class Models(Cli):
         figures = self.json_of("pose", "pose", *GPT, "-o", problem)
         self.assertGreater(figures["store_all"], figures["resident"])
         self.run_it("check", problem, plan)
+        # Types and lines travel in the file, where the format lets planners pass over them.
+        with open(os.path.join(SOURCE, "docs/schemas/problem.json")) as f, open(problem) as g:
+            self.assertEqual(schema.errors(json.load(g), json.load(f)), [])
+        out = self.run_it("explain", problem, "blocks.1.mlp.matmul", "--plan", plan).stdout
+        self.assertIn("layers.cpp:", out)
+        self.assertIn("f32(2,16,64)", out)
 
     def test_verify(self):
         for model, budget in [(MLP, "95%"), (GPT, "min")]:

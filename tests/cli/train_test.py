@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import resource
+import signal
 import struct
+import subprocess
+import time
+import zlib
 
-from program import DONE, INTERRUPTED, NO, WRONG, Cli, main
+from program import DONE, INTERRUPTED, NO, PROGRAM, WRONG, Cli, main
 
 GPT = ["gpt2-124m", "--batch", "4", "--seq", "16", "--set", "width=16,depth=2,heads=2,positions=16", "--model-threads", "1", "--time", "50ms"]
 MLP = ["mlp", "--batch", "8", "--set", "inputs=64,hidden=16", "--model-threads", "1", "--time", "50ms"]
@@ -54,6 +59,39 @@ class Train(Cli):
         self.run_it("train", *GPT, "--steps", str(step + 2), "--checkpoint", whole)
         self.assertEqual(self.contents("stopped.safetensors"), self.contents("whole.safetensors"))
 
+    def test_a_killed_run_leaves_a_whole_checkpoint(self):
+        path, whole = self.path("killed.safetensors"), self.path("whole.safetensors")
+        for _ in range(4):
+            process = subprocess.Popen([PROGRAM, "train", *GPT, "--steps", "1000000", "--every", "1", "--checkpoint", path], stdout=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            for _ in range(1200):
+                if os.path.exists(path):
+                    break
+                time.sleep(0.02)
+            time.sleep(0.05)
+            process.kill()
+            process.wait()
+            raw = self.contents("killed.safetensors")
+            step = int(json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])["__metadata__"]["step"])
+            self.run_it("train", *GPT, "--steps", str(step + 1), "--resume", path)
+            self.run_it("train", *GPT, "--steps", str(step + 1), "--checkpoint", whole)
+            self.assertEqual(self.contents("killed.safetensors"), self.contents("whole.safetensors"))
+            os.remove(path)
+
+    def test_no_room_for_a_checkpoint(self):
+        path = self.path("a.safetensors")
+        self.run_it("train", *GPT, "--steps", "1", "--checkpoint", path)
+        before = self.contents("a.safetensors")
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)     # writing then fails, as on a full disk
+        result = subprocess.run([PROGRAM, "train", *GPT, "--steps", "3", "--resume", path], capture_output=True, text=True,
+                                preexec_fn=small_files, restore_signals=False, timeout=120)
+        self.assertEqual(result.returncode, WRONG, result.stderr)
+        self.assertIn("cannot write", result.stderr)
+        self.assertEqual(self.contents("a.safetensors"), before)
+        self.assertFalse(os.path.exists(path + ".partial"))
+
     def test_interrupted_json_is_whole(self):
         path = self.path("c.safetensors")
         code, out, _ = self.interrupt("train", *MLP, "--steps", "100000000", "--every", "5", "--checkpoint", path, "--json", when=lambda: os.path.exists(path))
@@ -90,6 +128,31 @@ class Train(Cli):
         unet = ["unet", "--batch", "1", "--size", "16", "--set", "width=2,depth=2", "--time", "50ms"]
         self.says(DONE, "drawn shapes", "train", *unet, "--steps", "1")
         self.says(WRONG, "every pixel", "train", *unet, "--steps", "1", "--data", kinds)
+
+    def test_png_and_jpeg(self):
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        png = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)) +
+               chunk(b"IDAT", zlib.compress((b"\0" + bytes([255, 0, 0, 0, 255, 0])) * 2)) + chunk(b"IEND", b""))
+        jpeg = bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffdb0043000302020302020303030304030304050805050404050a070706080c0a0c0c0b"
+                             "0a0b0b0d0e12100d0e110e0b0b1016101113141515150c0f171816141812141514ffc0000b080002000201011100ffc400140001000000"
+                             "00000000000000000000000008ffc40014100100000000000000000000000000000000ffda0008010100003f00603fffd9")
+        for name, data in [("a.png", png), ("b.jpg", jpeg)]:
+            folder = self.path(name + ".d")
+            os.makedirs(os.path.join(folder, "one"))
+            picture = os.path.join(folder, "one", name)
+            with open(picture, "wb") as f:
+                f.write(data)
+            args = ["train", *NET, "--steps", "1", "--data", folder]
+            result = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=120)
+            if "built without" in result.stderr:
+                print("SKIPPED:", result.stderr.strip())
+                continue
+            self.assertIn("1 pictures of 1 classes", result.stdout, result.stderr)
+            for size in (0, 20, len(data) - 20):
+                with open(picture, "wb") as f:
+                    f.write(data[:size])
+                self.says(WRONG, name, *args)
 
     def test_wrong_data(self):
         self.says(WRONG, "missing.txt", "train", *GPT, "--data", self.path("missing.txt"))

@@ -8,9 +8,11 @@
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/gather.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/table.h"
+#include "tidemark/ops/views.h"
 
 namespace tidemark {
 namespace {
@@ -82,6 +84,23 @@ TEST(Join, OtherTermsOfTheSumStayInIt) {
   const Tensor y = compile(f)(a, b, c);
   for (std::size_t i = 0; i < data.size(); ++i)
     EXPECT_NEAR(y.data<float>()[i], expected.data<float>()[i], 1e-5);
+}
+
+TEST(Join, RowsAreAddedToTheOtherGradientOfATiedTable) {
+  const auto loss = [](const Tensor& table, const Tensor& indices) {
+    return sum(square(matmul(embedding(table, indices), transpose(table))));
+  };
+  std::vector<float> data(30);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i * 7 % 11) * 0.25f - 1;
+  const Tensor table = tensor(data, {10, 3}), indices = tensor(std::vector<std::int64_t>{2, 7, 2, 9}, {4});
+  const Graph g = trace(grad(loss), table, indices);
+  const Graph after = join_rows(g, *find_op("add"), *find_op("index_add"), *find_op("index_add_to"));
+  verify(after);
+  EXPECT_EQ(count(after, "index_add_to"), 1);
+  const Tensor expected = grad(loss)(table, indices);
+  const Tensor y = compile(grad(loss))(table, indices);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    EXPECT_NEAR(y.data<float>()[i], expected.data<float>()[i], 1e-4);
 }
 
 TEST(Join, GradientsAgree) {

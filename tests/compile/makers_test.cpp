@@ -56,6 +56,16 @@ Tensor gated(const Net& p, const Tensor& x) {
   return mean(square(h));
 }
 
+// Reversible blocks: each half is the other's function added to what it was.
+Tensor reversible(const Net& p, const Tensor& x) {
+  Tensor a = x, b = x * 0.5;
+  for (std::size_t i = 0; i + 1 < p.w.size(); i += 2) {
+    a = a + tanh(matmul(b, p.w[i]));
+    b = b - tanh(matmul(a, p.w[i + 1]));
+  }
+  return mean(square(a) + square(b));
+}
+
 std::vector<float> bits(const Tensor& t) { return {t.data<float>().begin(), t.data<float>().end()}; }
 
 int runs(const Compiled& c, const std::string& kind) {
@@ -100,10 +110,10 @@ TEST(Makers, AreFasterThanRecomputingAlone) {
 
 TEST(Makers, LossyOnesNeedTheUsersWord) {
   const Net p = net_of(8, kWide);
-  const Tensor x = input(130, kWide);
+  const Tensor x = input(1030, kWide);
   const auto wanted = compile(value_and_grad(plain))(p, x);
   for (const char* name : {"bf16", "int8"}) {
-    auto f = compile(value_and_grad(plain), {.memory = 0.5, .time_limit = 0.6, .allow = {name}});
+    auto f = compile(value_and_grad(plain), {.memory = 0.7, .time_limit = 0.6, .allow = {name}});
     const auto got = f(p, x);
     const Compiled& c = f.plan_for(p, x);
     ASSERT_GT(runs(c, std::string("decode ") + name), 0);
@@ -112,12 +122,10 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
     EXPECT_EQ(bits(got.value), bits(wanted.value)) << "the forward pass has the values themselves";
     double error = 0, size = 0;
     for (std::size_t i = 0; i < p.w.size(); ++i) {
-      for (std::size_t j = 0; j < bits(got.grad.w[i]).size(); ++j) {
-        error += std::abs(bits(got.grad.w[i])[j] - bits(wanted.grad.w[i])[j]);
-        size += std::abs(bits(wanted.grad.w[i])[j]);
-      }
+      const std::vector<float> a = bits(got.grad.w[i]), b = bits(wanted.grad.w[i]);
+      for (std::size_t j = 0; j < a.size(); ++j) error += std::abs(a[j] - b[j]), size += std::abs(b[j]);
     }
-    EXPECT_LT(error, 0.02 * size) << name;
+    EXPECT_LT(error, (std::string(name) == "bf16" ? 0.02 : 0.25) * size) << name;
   }
   auto never = compile(value_and_grad(plain), {.memory = 0.5, .time_limit = 0.3});
   EXPECT_FALSE(never.plan_for(p, x).plan().lossy);
@@ -127,7 +135,7 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
 
 TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   const Net p = net_of(8, kWide);
-  const Tensor x = input(130, kWide);
+  const Tensor x = input(1030, kWide);
   const auto wanted = compile(value_and_grad(plain))(p, x);
   auto f = compile(value_and_grad(plain), {.memory = 0.75, .time_limit = 0.6});
   Compiled& c = f.plan_for(p, x);
@@ -138,7 +146,7 @@ TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   // All positive: nothing that relu gives is zero.
   Net positive = p;
   for (Tensor& w : positive.w) w = full({kWide, kWide}, 0.005);
-  const Tensor ones = full({130, kWide}, 1.0);
+  const Tensor ones = full({1030, kWide}, 1.0);
   const auto dense = compile(value_and_grad(plain))(positive, ones);
   const auto again = f(positive, ones);
   ASSERT_EQ(c.notes().size(), 1u);
@@ -173,7 +181,9 @@ void expect_every_maker_exact(F loss, const std::vector<std::string>& methods) {
     std::vector<void*> residents;
     for (const Tensor& t : p.w) residents.push_back(t.storage()->data());
     residents.push_back(x.storage()->data());
-    if (!executor.run(residents)) continue;  // an overflow: nothing to compare
+    const bool fits = executor.run(residents);
+    EXPECT_TRUE(fits || m.method == "zeros") << m.method << " overflowed";
+    if (!fits) continue;
     const auto* value = static_cast<const float*>(executor.output(0, residents));
     EXPECT_EQ(value[0], bits(wanted.value)[0]);
     for (std::size_t i = 0; i < p.w.size(); ++i) {
@@ -191,6 +201,7 @@ TEST(Makers, EachGivesTheBitsOfWhatItStandsInFor) {
   expect_every_maker_exact(residual, {"mask"});
   expect_every_maker_exact(plain, {"zeros"});
   expect_every_maker_exact(gated, {"in consumer"});
+  expect_every_maker_exact(reversible, {"inverse"});
 }
 
 }  // namespace

@@ -107,11 +107,13 @@ const char* word(Means m) {
 CompileOptions options_for(const Budget& budget, Means means, double seconds) {
   CompileOptions o{.memory = budget, .device = cpu({.threads = 2}), .state = 1, .time_limit = seconds};
   o.makers = means == Means::makers;
+  o.correct = false;  // the plan that is looked at is the one that ran
   TierSpec tier = means == Means::host ? host(1_GiB) : disk(TIDEMARK_BINARY_DIR, 1_GiB);
   // Fast enough to be used.
   tier.write_bytes_per_second = tier.read_bytes_per_second = 4e9;
   tier.latency_seconds = 1e-6;
   if (means == Means::host || means == Means::disk) o.tiers = {tier};
+  o.atomic = means != Means::disk;  // the least without holding all gradients at once
   return o;
 }
 
@@ -150,7 +152,7 @@ class Setting {
 
 // One configuration: false where the budget is refused, which must come with a reason.
 bool keeps_the_contract(const Setting& s, const Budget& budget, Means means, const std::vector<float>& wanted,
-                        int steps, double seconds) {
+                        int steps, double seconds, Bytes* peak = nullptr) {
   SCOPED_TRACE(word(means));
   CompileOptions options = options_for(budget, means, seconds);
   const std::shared_ptr<Device> device = options.device;
@@ -163,13 +165,14 @@ bool keeps_the_contract(const Setting& s, const Budget& budget, Means means, con
   }
   EXPECT_EQ(s.after(f, 2), wanted);
   Compiled& c = f.plan_for(s.start(), s.batch);
+  if (peak != nullptr) *peak = c.plan().peak;
   EXPECT_EQ(plan::check(c.problem(), c.plan()), "");
   EXPECT_FALSE(c.plan().lossy);
   EXPECT_EQ(c.peak_measured(), c.plan().peak);
   EXPECT_LE(c.plan().peak, c.plan().budget);
   EXPECT_EQ(device->peak(), c.program().arena_bytes) << "arenas that the device gave";
   EXPECT_EQ(c.account().most_live, c.plan().live_peak);
-  if (!options.tiers.empty()) EXPECT_LE(c.tiers_measured()[0], options.tiers[0].bytes);
+  EXPECT_TRUE(options.tiers.empty() || c.tiers_measured()[0] <= options.tiers[0].bytes);
 
   // The step by itself: what it allocates, and whether that grows.
   TrainState state = s.start();
@@ -191,40 +194,47 @@ bool keeps_the_contract(const Setting& s, const Budget& budget, Means means, con
 
 // What fits below the smallest peak found is refused; where that is proven, the proof holds.
 void refuses_less(const Setting& s) {
-  auto f = compile(s.step, options_for(Budget::minimum(), Means::recompute, 0.5));
+  auto f = compile(s.step, options_for({}, Means::recompute, 0.2));
   const plan::Problem problem = f.plan_for(s.start(), s.batch).problem();
-  const plan::SmallestPeak smallest = plan::smallest_peak(problem, {.time_limit = 0.5});
+  const plan::SmallestPeak smallest = plan::smallest_peak(problem, {.time_limit = 0.2});
   ASSERT_GT(smallest.bound, 0);
   const plan::Plan refused =
-      plan::solve(problem, {.budget = smallest.bound - problem.align, .time_limit = 0.5});
+      plan::solve(problem, {.budget = smallest.bound - problem.align, .time_limit = 0.2});
   EXPECT_EQ(refused.status, plan::Plan::Status::infeasible);
   ASSERT_TRUE(refused.peak_bound);
   EXPECT_GT(*refused.peak_bound, refused.budget);
   EXPECT_EQ(plan::check(problem, refused), "");
   EXPECT_EQ(plan::verify_proof(problem, refused), "");
-  auto g = compile(s.step, options_for(Budget(smallest.bound - problem.align), Means::recompute, 0.5));
+  auto g = compile(s.step, options_for(Budget(smallest.bound - problem.align), Means::recompute, 0.2));
   EXPECT_THROW(g.plan_for(s.start(), s.batch), Error);
 }
 
 class Contract : public testing::TestWithParam<Case> {};
 
-// A part that every change is tested with: one budget in the middle by all means, and the least.
-TEST_P(Contract, HoldsInTheMiddleAndAtTheLeast) {
+// A part that every change is tested with: half way between the least and everything, by all means.
+TEST_P(Contract, HoldsHalfWayAndAtTheLeast) {
   const Setting s(GetParam());
-  auto all = compile(s.step, {.device = cpu({.threads = 2}), .state = 1});
+  auto all = compile(s.step, {.device = cpu({.threads = 2}), .state = 1, .correct = false});
   const std::vector<float> wanted = s.after(all, 2);
+  const Bytes most = all.plan_for(s.start(), s.batch).plan().peak;
+  Bytes least = 0;
+  ASSERT_TRUE(keeps_the_contract(s, Budget::minimum(), Means::recompute, wanted, 6, 0.2, &least));
+  ASSERT_LT(least, most);
   for (const Means means : {Means::makers, Means::host, Means::disk})
-    keeps_the_contract(s, Budget(0.6), means, wanted, 8, 0.25);
-  EXPECT_TRUE(keeps_the_contract(s, Budget::minimum(), Means::recompute, wanted, 8, 0.25));
+    EXPECT_TRUE(keeps_the_contract(s, Budget((least + most) / 2), means, wanted, 6, 0.2));
 }
 std::vector<Case> few() {
-  std::vector<Case> some;
-  for (const Case& c : cases()) {
-    for (const char* name : {"mlp", "resnet18", "gpt2-124m", "lstm"}) {
-      if (std::string(c.model) == name) some.push_back(c);
-    }
-  }
-  return some;
+  return {
+      {"mlp", {.batch = 64, .sizes = {{"inputs", 7}, {"hidden", 12}, {"classes", 5}}}},
+      {"resnet18",
+       {.batch = 4,
+        .size = 32,
+        .sizes =
+            {{"width", 8}, {"classes", 5}, {"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}, {"blocks4", 1}}}},
+      {"gpt2-124m",
+       {.batch = 4,
+        .seq = 12,
+        .sizes = {{"vocab", 19}, {"positions", 12}, {"width", 16}, {"depth", 2}, {"heads", 2}}}}};
 }
 INSTANTIATE_TEST_SUITE_P(Zoo, Contract, testing::ValuesIn(few()), name_of);
 
@@ -241,7 +251,7 @@ TEST_P(SlowContract, HoldsForEveryBudgetByAllMeans) {
     for (const Means means : {Means::recompute, Means::makers, Means::host, Means::disk}) {
       SCOPED_TRACE(budget.kind == Budget::Kind::minimum ? "minimum" : std::to_string(budget.fraction));
       const bool fits = keeps_the_contract(s, budget, means, wanted, 100, 1);
-      if (budget.kind == Budget::Kind::minimum || budget.fraction == 1.0) EXPECT_TRUE(fits);
+      EXPECT_TRUE(fits || (budget.kind == Budget::Kind::fraction && budget.fraction < 1));
     }
   }
   refuses_less(s);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -280,6 +282,14 @@ TEST(PackCsv, ReadsWritesAndRefuses) {
 }
 
 // Published sets, by effort instead of time: solved at the published capacity and at every larger one.
+TEST(Pack, AFlagThatIsSetEndsItWithWhatThereIs) {
+  std::vector<Interval> intervals;
+  for (int i = 0; i < 60; ++i) intervals.push_back({i % 13, i % 13 + 2 + i % 7, 10 + (i * 37) % 91, -1});
+  const std::atomic<bool> stop = true;
+  const Packing packing = pack(intervals, {.time_limit = 1e9, .stop = &stop});
+  EXPECT_EQ(check_packing(intervals, packing), "");
+}
+
 TEST(SlowPack, ChallengingSetsAtEveryCapacity_Slow) {
   const std::string folder = TIDEMARK_SOURCE_DIR "/../shared/packing/challenging";
   if (!std::filesystem::exists(folder))

@@ -65,7 +65,7 @@ TEST(ReadProblem, NamesThePlace) {
       {with(R"({"bytes": 8, "bytes": 8})", ""), "buffers[0]: field 'bytes' twice"},
       {with(R"({"bytes": 8, "resident": 1})", ""), "buffers[0].resident: is not true or false"},
       {with(R"({"bytes": 8, "start": "host"})", ""), "tier 'host' is not among"},
-      {with(R"({"bytes": 4611686018427387904}, {"bytes": 1})", ""),
+      {with(R"({"bytes": 1152921504606846976}, {"bytes": 1})", ""),
        "buffers[1].bytes: the buffers up to here exceed"},
       {with(kBuffer, R"({"reads": [], "writes": [0]})"), "tasks[0]: has no seconds"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": NaN})"), "not JSON"},

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -68,6 +69,80 @@ TEST(Proof, a_claim_beyond_the_proof_is_refused) {
   for (Task& t : other.tasks) t.seconds *= 0.9;
   EXPECT_NE(verify_proof(other, claim(r, 610)), "");
   EXPECT_EQ(verify_proof(p, Plan{}), "") << "nothing claimed, nothing to prove";
+}
+
+TEST(Proof, a_bound_that_is_stopped_is_proven_all_the_same) {
+  const Problem p = mirror(10);
+  const std::atomic<bool> stop = true;
+  const BoundResult r = bound(p, {.budget = 610, .time_limit = 1e9, .stop = &stop});
+  EXPECT_GE(r.seconds, r.floor_seconds * (1 - 1e-12));
+  EXPECT_EQ(verify_proof(p, claim(r, 610)), "");
+}
+
+TEST(Proof, without_a_budget_there_is_no_moment) {
+  const Problem p = mirror(10);
+  const BoundResult r = bound(p, {.budget = 610, .time_limit = 1e9, .effort = 2000});
+  Plan plan = claim(r, -1);
+  EXPECT_NE(verify_proof(p, plan), "") << "less than nothing would prove anything";
+}
+
+// Streams that are said to carry more than they do, or in parts that add up to more than the whole.
+TEST(Proof, links_are_what_they_are) {
+  Problem p = mirror(6);
+  for (Task& t : p.tasks) t.once = t.name[0] == 'f';
+  p.tiers.push_back({.name = "host",
+                     .write_bytes_per_second = 5,
+                     .read_bytes_per_second = 5,
+                     .latency_seconds = 0,
+                     .bytes = 100'000});
+  ASSERT_EQ(verify(p), "");
+  const Bytes budget = 400;
+  const BoundResult r = bound(p, {.budget = budget, .time_limit = 1e9, .effort = 4000});
+  ASSERT_GT(r.seconds, r.floor_seconds * 1.1) << "the link is slow, and nothing can be made again";
+  EXPECT_EQ(verify_proof(p, claim(r, budget)), "");
+  const std::size_t links = r.proof.json.find("\"links\"");
+  ASSERT_NE(links, std::string::npos);
+  const auto with = [&](const char* text) {
+    Plan plan = claim(r, budget);
+    const std::size_t end = plan.proof.json.find("]]", links);
+    plan.proof.json.replace(links, end + 2 - links, text);
+    return verify_proof(p, plan);
+  };
+  for (const char* text : {"\"links\": [[0, 0]]", "\"links\": [[1048577, 0]]", "\"links\": [[0, 1048577]]",
+                           "\"links\": []", "\"links\": [[1, 1], [1, 1]]"})
+    EXPECT_NE(with(text), "") << text;
+  Problem faster = p;
+  faster.tiers[0].read_bytes_per_second = faster.tiers[0].write_bytes_per_second = 1000;
+  EXPECT_NE(verify_proof(faster, claim(r, budget)), "");
+  Problem without = p;
+  without.tiers.clear();
+  EXPECT_NE(verify_proof(without, claim(r, budget)), "") << "links without tiers";
+}
+
+// Every row of a proof left out in turn, and every name misspelt.
+TEST(Proof, nothing_can_be_left_out_or_misspelt) {
+  const Problem p = mirror(7);
+  const BoundResult r = bound(p, {.budget = 450, .time_limit = 1e9, .effort = 2000, .stages = false});
+  ASSERT_EQ(verify_proof(p, claim(r, 450)), "");
+  const std::string& json = r.proof.json;
+  int names = 0;
+  for (std::size_t i = json.find('"'); i != std::string::npos;
+       i = json.find('"', json.find('"', i + 1) + 1)) {
+    Plan plan = claim(r, 450);
+    plan.proof.json.insert(i + 1, "no_");
+    EXPECT_NE(verify_proof(p, plan), "") << json.substr(i, 20);
+    ++names;
+  }
+  EXPECT_GT(names, 6);
+  for (const char* list : {"need", "keep", "prices"}) {
+    const std::size_t begin = json.find(list);
+    if (begin == std::string::npos) continue;
+    Plan plan = claim(r, 450);
+    const std::size_t open = json.find('[', begin);
+    const std::size_t close = json.find(std::string(list) == "prices" ? "]" : "]]", open);
+    plan.proof.json.replace(open, close - open + (std::string(list) == "prices" ? 1 : 2), "[]");
+    EXPECT_NE(verify_proof(p, plan), "") << list;
+  }
 }
 
 // Every number of a proof, changed in turn: what still verifies must not prove more than before.

@@ -12,6 +12,7 @@
 #include "random_problem.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/plan/planners.h"
 #include "tidemark/plan/smallest.h"
 
 namespace tidemark::plan {
@@ -272,6 +273,27 @@ TEST(Solve, OutOfTimeIsNotCalledInfeasible) {
   EXPECT_EQ(plan.status, Plan::Status::timed_out);
   EXPECT_TRUE(plan.steps.empty());
   EXPECT_FALSE(plan.reason.empty());
+}
+
+// By rounds and not by time: solve's few beside the whole of the planners that need no time limit.
+TEST(Solve, IsNoWorseThanTheNamedPlanners) {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Problem p = seed % 2 == 0 ? random_problem(seed, plain(30)) : random_problem_of_any_kind(seed, 16);
+    for (const double f : {0.6, 0.8}) {
+      const Options o = rounds(budget_at(p, f), 300);
+      const Plan ours = solve(p, o);
+      for (const char* name : {"store_all", "recompute_all", "every_k", "sqrt_n", "chen_greedy",
+                               "linearised_greedy", "ap_greedy", "critical_path", "dtr", "greedy"}) {
+        const Plan other = run_planner(*find_planner(name), p, o);
+        if (!has_plan(other)) continue;
+        ++compared;
+        ASSERT_TRUE(has_plan(ours)) << seed << ' ' << f << ' ' << name;
+        EXPECT_LE(ours.seconds, other.seconds * (1 + 1e-9)) << seed << ' ' << f << ' ' << name;
+      }
+    }
+  }
+  EXPECT_GT(compared, 100);
 }
 
 TEST(Solve, StopsWhenProgressSaysSo) {

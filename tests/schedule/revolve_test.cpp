@@ -74,6 +74,19 @@ TEST(Revolve, StreamsMeetTheClosedForm) {
   for (int c = 1; c <= 50; c += 7)
     for (int l = 1; l <= 2000; l += 37) expect_stream(l, c);
 }
+TEST(Revolve, ClosedFormWithoutCarryingItOut) {
+  EXPECT_EQ(revolve_forward_steps(1000, 10), 4636);
+  for (const std::int64_t steps : {1, 2, 3, 10, 97, 1001, 5000}) {
+    for (const std::int64_t slots : {1, 2, 3, 7, 50}) {
+      EXPECT_EQ(revolve_forward_steps(steps, slots),
+                count("revolve", {.steps = steps, .slots = slots}).forward_steps)
+          << steps << " steps, " << slots << " slots";
+    }
+  }
+  EXPECT_GT(revolve_forward_steps(1'000'000'000'000, 100), 1'000'000'000'000);
+  EXPECT_EQ(revolve_forward_steps(1'000'000'000'000, 1), -1) << "half the square of the steps";
+}
+
 TEST(SlowRevolve, AllStreamsUpTo2000StepsAnd50Slots_Slow) {
   for (int c = 1; c <= 50; ++c)
     for (int l = 1; l <= 2000; ++l) expect_stream(l, c);

@@ -91,9 +91,9 @@ TEST_F(ImageFiles, FoldersOfPnm) {
 }
 
 TEST_F(ImageFiles, WhatIsNoDataIsNamed) {
-  EXPECT_THAT(why_not(folder_.string()), HasSubstr("no folders of .ppm"));
-  file("cats/a.png", "x");
-  EXPECT_THAT(why_not(folder_.string()), HasSubstr("a.png"));
+  EXPECT_THAT(why_not(folder_.string()), HasSubstr("no folders of pictures"));
+  file("cats/a.tiff", "x");
+  EXPECT_THAT(why_not(folder_.string()), HasSubstr("a.tiff"));
   EXPECT_THAT(why_not((folder_ / "missing").string()), HasSubstr("no such file"));
   EXPECT_THAT(why_not(file("words.txt", "x")), HasSubstr("neither"));
 }

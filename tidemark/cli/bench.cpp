@@ -107,8 +107,8 @@ class BenchVerb : public Command {
   }
 
   static void print_table(const std::vector<Line>& lines) {
-    fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12}\n", "budget", "bytes", "peak", "a step",
-               "predicted", "vs all", "samples/s");
+    fmt::print("{}\n", strong(fmt::format("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12}", "budget",
+                                          "bytes", "peak", "a step", "predicted", "vs all", "samples/s")));
     for (const Line& l : lines) {
       if (!l.fits) {
         fmt::print("{:>10} {:>12}\n", l.asked, "too small");

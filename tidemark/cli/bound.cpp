@@ -27,7 +27,7 @@ class BoundVerb : public Command {
     args.flag("--json", json_,
               "Print {budget, infeasible, seconds_bound, floor_seconds, peak_bound, seconds_per_gib, proof}");
     args.footer(
-        "Exit code 2: no plan for this budget exists.\n"
+        "Exit code 2: no plan for this budget exists. Ctrl-C ends the search with what is proven so far.\n"
         "Example: tidemark bound problem.json --budget 60%");
   }
 
@@ -37,7 +37,8 @@ class BoundVerb : public Command {
     const plan::Problem problem = source_.get();
     const Bytes budget = plan::parse_budget(problem, budget_);
     const double begin = cpu_seconds();
-    const plan::BoundResult result = plan::bound(problem, {.budget = budget, .time_limit = time_limit});
+    const plan::BoundResult result =
+        plan::bound(problem, {.budget = budget, .time_limit = time_limit, .stop = &interrupt_flag()});
     const bool infeasible = result.infeasible || result.peak.bytes > budget;
 
     // The form in which bounds travel: an answer without a plan in it.
@@ -58,7 +59,8 @@ class BoundVerb : public Command {
       fmt::print(stderr, "tidemark: [bound] no plan fits {}: {}\n", format_bytes(budget),
                  explain(plan::Values(problem), result.peak));
     }
-    return infeasible ? Exit::no : Exit::done;
+    if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; this is what was proven so far\n");
+    return was_interrupted() ? Exit::interrupted : infeasible ? Exit::no : Exit::done;
   }
 
  private:

@@ -94,8 +94,8 @@ class FrontierVerb : public Command {
 
   static void print_table(const plan::Problem& problem, const std::vector<plan::FrontierPoint>& points) {
     const double floor = plan::floor_seconds(problem);
-    fmt::print("{:>12} {:>12} {:>12} {:>10} {:>10} {:>12}\n", "budget", "peak", "time", "over floor", "gap",
-               "a GiB saves");
+    fmt::print("{}\n", strong(fmt::format("{:>12} {:>12} {:>12} {:>10} {:>10} {:>12}", "budget", "peak",
+                                          "time", "over floor", "gap", "a GiB saves")));
     for (const plan::FrontierPoint& p : points) {
       const double over = floor > 0 ? p.plan.seconds / floor - 1 : 0;
       const double gap = p.seconds_bound > 0 ? p.plan.seconds / p.seconds_bound - 1 : 0;

@@ -25,7 +25,8 @@ void ModelSource::declare(Args& args) {
   args.option("--optimizer", optimizer, "For a model: adamw, adam or sgd");
   args.choices("--optimizer", {"adamw", "adam", "sgd"});
   args.option("--device", device_name,
-              "For a model: whose times to plan with: cpu (this machine), h200, or a file that tidemark profile wrote; auto: cpu "
+              "For a model: whose times to plan with: cpu (this machine), h200, or a file that tidemark "
+              "profile wrote; auto: cpu "
               "where the step fits this machine's memory, else h200");
   args.option("--model-threads", threads, "For a model: threads of its kernels; 0: all of this machine");
 }
@@ -76,7 +77,8 @@ TrainOptions ModelSource::training() const {
 std::shared_ptr<Device> ModelSource::device() const { return cpu({.threads = static_cast<int>(threads)}); }
 
 CompileOptions ModelSource::compile_options(Budget memory, double time_limit) const {
-  CompileOptions options{.memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
+  CompileOptions options{
+      .memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
   if (device_name != "auto" && device_name != "cpu") options.profile = device_profile(device_name);
   return options;
 }
@@ -112,7 +114,8 @@ ModelSource::OnDevice ModelSource::posed() const {
   const CompileOptions options = compile_options({}, 0);
   Graph graph = optimise(step_graph(), options.passes);
   const auto on = [&](const DeviceProfile& profile, Graph g) {
-    Posed posed = pose(std::move(g), {.threads = options.device->threads(), .profile = &profile, .name = name});
+    Posed posed =
+        pose(std::move(g), {.threads = options.device->threads(), .profile = &profile, .name = name});
     name_kinds(posed);
     return posed;
   };
@@ -120,14 +123,19 @@ ModelSource::OnDevice ModelSource::posed() const {
   const auto described = [](const DeviceProfile& p) {
     return p.threads > 0 ? fmt::format("{}, {} threads", p.device, p.threads) : p.device;
   };
-  if (device_name != "auto") return {on(*here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name), device_name};
-  OnDevice result{on(*here, graph), described(*here) + ", shipped profile; tidemark profile measures this machine", "cpu"};
+  if (device_name != "auto")
+    return {on(*here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name),
+            device_name};
+  OnDevice result{on(*here, graph),
+                  described(*here) + ", shipped profile; tidemark profile measures this machine", "cpu"};
   const Bytes all = plan::store_all_live_peak(result.posed.problem), memory = physical_memory();
   if (all <= memory) return result;
   const DeviceProfile elsewhere = load_profile("h200");
   return {on(elsewhere, std::move(graph)),
-          fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu for this machine)",
-                      elsewhere.device, format_bytes(all), format_bytes(memory)), "h200"};
+          fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu "
+                      "for this machine)",
+                      elsewhere.device, format_bytes(all), format_bytes(memory)),
+          "h200"};
 }
 
 std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, const TrainState& state) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tidemark/base/text.h"
+#include "tidemark/grad/regions.h"
 #include "tidemark/ops/table.h"
 
 namespace tidemark::cli {
@@ -35,8 +36,10 @@ std::string facts_of(const Op& op) {
 
 std::string derivatives_of(const Op& op) {
   if (op.facts.zero_derivative) return "zero";
-  if (op.vjp != nullptr && op.jvp != nullptr) return "reverse, forward";
-  return op.vjp != nullptr ? "reverse" : op.jvp != nullptr ? "forward" : "none";
+  // Those of ops with regions differentiate the regions, and stand in grad/.
+  const bool reverse = vjp_of(op) != nullptr, forward = jvp_of(op) != nullptr;
+  if (reverse && forward) return "reverse, forward";
+  return reverse ? "reverse" : forward ? "forward" : "none";
 }
 
 std::string takes(const Op& op) {

@@ -37,8 +37,9 @@ class PackVerb : public Command {
     expect_writable(output_);
     const plan::PackInstance instance = plan::read_pack_csv(read_file(file_));
     const double begin = cpu_seconds();
-    const plan::Packing packing =
-        plan::pack(instance.intervals, {.align = align_, .capacity = capacity, .time_limit = time_limit});
+    const plan::Packing packing = plan::pack(
+        instance.intervals,
+        {.align = align_, .capacity = capacity, .time_limit = time_limit, .stop = &interrupt_flag()});
     const double seconds = cpu_seconds() - begin;
     const std::string broken = plan::check_packing(instance.intervals, packing, align_);
     TIDEMARK_CHECK(broken.empty(), "[pack] {}", broken);
@@ -71,7 +72,8 @@ class PackVerb : public Command {
                  packing.lower_bound > capacity ? "; more is live at one moment, so none exists"
                                                 : "; more --time may find one");
     }
-    return fits ? Exit::done : Exit::no;
+    if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; this is the best so far\n");
+    return was_interrupted() ? Exit::interrupted : fits ? Exit::done : Exit::no;
   }
 
  private:

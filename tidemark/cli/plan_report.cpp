@@ -87,7 +87,7 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
 
 void print_details(const Problem& problem, const Plan& plan, const Labels& labels) {
   const Telling telling(problem, plan, labels);
-  fmt::print("\nmemory at the peak\n");
+  fmt::print("\n{}\n", strong("memory at the peak"));
   for (const PeakRow& row : peak_rows(problem, plan, telling.story, telling.fates))
     fmt::print("  {:<18} {:>12}\n", row.what, format_bytes(row.bytes));
 
@@ -104,10 +104,15 @@ void print_details(const Problem& problem, const Plan& plan, const Labels& label
     Sum& sum = sums[f.kind];
     ++sum.values;
     sum.bytes += problem.size(static_cast<plan::BufferId>(b));
-    sum.seconds += f.spent;
     order.push_back(static_cast<plan::BufferId>(b));
   }
-  fmt::print("\n{:<20} {:>12} {:>12} {:>12}\n", "what was done", "values", "bytes", "time");
+  // By runs: one may make several values.
+  for (const Run& run : telling.story.runs) {
+    if (run.again)
+      sums[Fate::Kind::made_again].seconds += problem.tasks[static_cast<std::size_t>(run.task)].seconds;
+  }
+  fmt::print("\n{}\n",
+             strong(fmt::format("{:<20} {:>12} {:>12} {:>12}", "what was done", "values", "bytes", "time")));
   for (const auto& [kind, sum] : sums)
     fmt::print("  {:<18} {:>12} {:>12} {:>12}\n", name_of(kind), sum.values, format_bytes(sum.bytes),
                sum.seconds > 0 ? format_seconds(sum.seconds) : "-");
@@ -118,7 +123,7 @@ void print_details(const Problem& problem, const Plan& plan, const Labels& label
                     [&](plan::BufferId a, plan::BufferId b) {
                       return problem.size(a) != problem.size(b) ? problem.size(a) > problem.size(b) : a < b;
                     });
-  if (shown > 0) fmt::print("\nlargest values\n");
+  if (shown > 0) fmt::print("\n{}\n", strong("largest values"));
   for (std::size_t i = 0; i < shown; ++i) {
     const plan::BufferId b = order[i];
     const std::string& name = problem.buffers[static_cast<std::size_t>(b)].name;

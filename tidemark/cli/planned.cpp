@@ -10,7 +10,14 @@
 namespace tidemark::cli {
 
 Asked ask(const ProblemSource& source) {
-  if (source.is_file()) return {source.get(), {}};
+  if (source.is_file()) {
+    Asked asked{source.get(), {}};
+    const std::string text = read_file(source.model().name);
+    // Large files of others have none; looking for the word is quicker than reading them once more.
+    if (text.find("\"x_types\"") != std::string::npos)
+      asked.labels = read_labels(text, asked.problem.buffers.size());
+    return asked;
+  }
   Posed posed = source.posed();
   Labels labels = labels_of(posed);
   return {std::move(posed.problem), std::move(labels)};

@@ -4,8 +4,7 @@
 
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
-#include "tidemark/cli/problem_source.h"
-#include "tidemark/cli/terminal.h"
+#include "tidemark/cli/planned.h"
 #include "tidemark/plan/budget.h"
 
 namespace tidemark::cli {
@@ -21,8 +20,10 @@ class PoseVerb : public Command {
   }
   int run() override {
     expect_writable(output_);
-    const plan::Problem problem = source_.get();
-    const std::string text = plan::write_problem(problem);
+    const Asked asked = ask(source_);
+    const plan::Problem& problem = asked.problem;
+    std::string text = plan::write_problem(problem);
+    if (!asked.labels.type.empty()) text = with_labels(std::move(text), asked.labels);
     if (output_.empty()) {
       fmt::print("{}", text);
       return Exit::done;

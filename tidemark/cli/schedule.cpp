@@ -11,6 +11,8 @@
 namespace tidemark::cli {
 namespace {
 
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+
 class ScheduleVerb : public Command {
  public:
   void declare(Args& args) override {
@@ -36,7 +38,17 @@ class ScheduleVerb : public Command {
 
   int run() override {
     if (spec_.steps < 1) fail(Error::Kind::usage, "[schedule] --steps {} vs at least 1", spec_.steps);
-    const schedule::Counts counts = schedule::count(name_, spec_);
+    if (spec_.steps > kMostSteps) refuse_to_carry_out();
+    schedule::Counts counts;
+    try {
+      counts = schedule::count(name_, spec_, [this](const schedule::Action&) {
+        if (++actions_ % 4096 == 0 && was_interrupted()) throw Interrupted();
+      });
+    } catch (const Interrupted&) {
+      fmt::print(stderr, "tidemark: interrupted after {} actions; nothing is known before the last\n",
+                 actions_);
+      return Exit::interrupted;
+    }
     if (json_) {
       JsonWriter w;
       w.begin_object()
@@ -58,6 +70,23 @@ class ScheduleVerb : public Command {
   }
 
  private:
+  struct Interrupted {};
+
+  // More than are counted within minutes.
+  [[noreturn]] void refuse_to_carry_out() const {
+    std::string closed;
+    if (name_ == "revolve" && spec_.slots >= 1 && spec_.write == 0 && spec_.read == 0) {
+      const std::int64_t forward = schedule::revolve_forward_steps(spec_.steps, spec_.slots);
+      closed = forward < 0
+                   ? "; by its closed form it runs more than 2^60 forward steps"
+                   : fmt::format("; by its closed form it runs {} forward steps, {:.3f} a step", forward,
+                                 static_cast<double>(forward) / static_cast<double>(spec_.steps));
+    }
+    fail(Error::Kind::usage, "[schedule] {} steps are too many to carry out one by one, at most {}{}",
+         spec_.steps, kMostSteps, closed);
+  }
+
+  std::int64_t actions_ = 0;
   std::string name_;
   schedule::Spec spec_;
   bool json_ = false;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
@@ -18,7 +19,8 @@
 namespace tidemark::cli {
 namespace {
 
-volatile sig_atomic_t interrupted_flag = 0;
+std::atomic<bool> interrupted_flag = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
 
 double seconds_of(clockid_t clock) {
   timespec t{};
@@ -30,12 +32,13 @@ double seconds_of(clockid_t clock) {
 
 void catch_interrupt() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted_flag = 1; };
+  action.sa_handler = [](int) { interrupted_flag = true; };
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
 }
 
-bool was_interrupted() { return interrupted_flag != 0; }
+bool was_interrupted() { return interrupted_flag; }
+const std::atomic<bool>& interrupt_flag() { return interrupted_flag; }
 
 double cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 Bytes physical_memory() { return static_cast<Bytes>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
@@ -61,6 +64,11 @@ std::string format_seconds(double seconds) {
   if (seconds == 0 || seconds >= 1) return fmt::format("{:.6g} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.4g} ms", seconds * 1e3);
   return fmt::format("{:.4g} us", seconds * 1e6);
+}
+
+std::string strong(const std::string& text) {
+  static const bool wanted = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  return wanted ? "\033[1m" + text + "\033[0m" : text;
 }
 
 std::string format_percent(double fraction) {

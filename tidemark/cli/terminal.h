@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,10 +15,14 @@ namespace tidemark::cli {
 // The first Ctrl-C sets a flag that long work looks at; the second ends the process.
 void catch_interrupt();
 bool was_interrupted();
+// The same as a flag, for work that watches one.
+const std::atomic<bool>& interrupt_flag();
 
 // "1", "1s", "500ms", "2min". Throws Error(usage) naming the text.
 double parse_seconds(std::string_view text);
 std::string format_seconds(double seconds);   // "81.2 ms"
+// In bold where standard output is a terminal that wants colours (NO_COLOR is not set).
+std::string strong(const std::string& text);
 std::string format_percent(double fraction);  // "6.68 %", with more digits where it is small
 
 // Throws Error(io) when nothing can be written there, before the work that makes it is done. "" is no file.

@@ -25,7 +25,7 @@ class TrainVerb : public Command {
                 "8GiB, 60% of what storing all takes beyond the resident buffers, or min; without it "
                 "everything is kept");
     args.option("--data", data_,
-                "A text file or folder; or IDX, CIFAR .bin or folders of .ppm and .pgm by class; without it, "
+                "A text file or folder; or IDX, CIFAR .bin or folders of pictures by class; without it, "
                 "synthetic");
     model_.declare(args);
     args.option("--steps", steps_, "Train until so many steps are done");

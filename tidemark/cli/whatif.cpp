@@ -23,7 +23,8 @@ struct Row {
   Bytes peak = 0, keep_all = 0;
   double seconds = 0, over = 0;  // of the plan; over the floor, in seconds
   bool fits = true;
-  bool planned = true;  // else only bytes
+  bool planned = true;      // else only bytes
+  bool impossible = false;  // proven; else it was only not found
 };
 
 class WhatifVerb : public Command {
@@ -80,7 +81,8 @@ class WhatifVerb : public Command {
     const Bytes least = plan.smallest_peak.value_or(plan.peak_bound.value_or(0));
     rows_.push_back({question, std::move(choice), found ? plan.peak : least,
                      plan::store_all_live_peak(problem), found ? plan.seconds : 0,
-                     found ? plan.seconds - plan::floor_seconds(problem) : 0, found, true});
+                     found ? plan.seconds - plan::floor_seconds(problem) : 0, found, true,
+                     plan.peak_bound && *plan.peak_bound > plan.budget});
     line_.show(fmt::format("{}: {}", rows_.back().question, rows_.back().choice));
   }
   void add_solved(const char* question, std::string choice, const plan::Problem& problem, Bytes budget) {
@@ -91,17 +93,43 @@ class WhatifVerb : public Command {
   }
 
   void budgets(const plan::Problem& problem) {
+    struct Point {
+      std::string choice;
+      Bytes budget = 0;
+      plan::Plan plan;
+    };
+    std::vector<Point> points;
+    const auto solve = [&](std::string choice, Bytes budget) {
+      if (was_interrupted()) return;
+      plan::Options options = solve_;
+      options.budget = budget;
+      line_.show("budget: " + choice);
+      points.push_back({std::move(choice), budget, plan::solve(problem, options)});
+    };
     for (const double fraction : {1.0, 0.8, 0.6, 0.4}) {
       const Bytes budget = plan::budget_at(problem, fraction);
-      add_solved("budget", fmt::format("{:.0f}% ({})", 100 * fraction, format_bytes(budget)), problem,
-                 budget);
+      solve(fmt::format("{:.0f}% ({})", 100 * fraction, format_bytes(budget)), budget);
     }
-    add_solved("budget", format_bytes(solve_.budget), problem, solve_.budget);
+    solve(format_bytes(solve_.budget), solve_.budget);
     if (was_interrupted()) return;
     plan::Options options = solve_;
     options.budget = -1;
-    const plan::SmallestPeak least = plan::smallest_peak(problem, options);
-    add("budget", fmt::format("the smallest ({})", format_bytes(least.budget)), problem, least.plan);
+    plan::Plan smallest = plan::smallest_peak(problem, options).plan;
+    // A plan for less memory serves a larger budget, and one found by the way may be smaller than the smallest looked for.
+    for (const Point& p : points) {
+      if (!p.plan.steps.empty() && (smallest.steps.empty() || p.plan.peak < smallest.peak)) smallest = p.plan;
+    }
+    points.push_back({"", smallest.peak, smallest});
+    for (Point& p : points) {
+      const plan::Plan* best = &p.plan;
+      for (const Point& other : points) {
+        const bool serves = !other.plan.steps.empty() && other.plan.peak <= p.budget;
+        if (serves && (best->steps.empty() || other.plan.seconds < best->seconds)) best = &other.plan;
+      }
+      add("budget",
+          p.choice.empty() ? fmt::format("the smallest found ({})", format_bytes(p.budget)) : p.choice,
+          problem, *best);
+    }
   }
 
   Fit fit(std::int64_t ModelSource::*what, std::int64_t most, bool keep_all, bool throughput) {
@@ -148,7 +176,8 @@ class WhatifVerb : public Command {
         ModelSource at = model_;
         at.size = size;
         try {
-          add_solved("length", fmt::format("pictures of {0} x {0}", size), at.posed().posed.problem, solve_.budget);
+          add_solved("length", fmt::format("pictures of {0} x {0}", size), at.posed().posed.problem,
+                     solve_.budget);
         } catch (const Error& e) {
           if (e.kind() != Error::Kind::usage) throw;
           continue;
@@ -257,7 +286,9 @@ class WhatifVerb : public Command {
       if (r.planned) {
         const double floor = r.seconds - r.over;
         fmt::print(" {:>12} {:>12} {:>11}", r.keep_all > 0 ? format_bytes(r.keep_all) : "-",
-                   r.fits ? format_seconds(r.seconds) : "does not fit",
+                   r.fits         ? format_seconds(r.seconds)
+                   : r.impossible ? "impossible"
+                                  : "not found",
                    r.fits && floor > 0 ? format_percent(r.over / floor) : "-");
       }
       fmt::print("\n");

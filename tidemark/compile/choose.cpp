@@ -14,28 +14,28 @@ bool has_plan(const Plan& plan) {
   return plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible;
 }
 
-// Sets of makers from few to many: those that cost least for what they save first.
-std::vector<std::vector<const Maker*>> sets_of(const std::vector<Maker>& makers, bool overflow) {
+// Sets of makers from all to few: those that cost least for what they save first, and of equals those that stand first in the list,
+// whose values wait longest. A large problem needs its time for fewer of them.
+std::vector<std::vector<const Maker*>> sets_of(const plan::Problem& problem, const std::vector<Maker>& makers,
+                                               bool overflow) {
+  constexpr std::size_t kLarge = 3000;
   std::vector<const Maker*> all;
+  bool any = !overflow;
   for (const Maker& m : makers) {
-    if (overflow || !m.can_overflow) all.push_back(&m);
+    if (!overflow && m.can_overflow) continue;
+    all.push_back(&m);
+    any = any || m.can_overflow;
   }
+  std::vector<std::vector<const Maker*>> sets;
+  if (all.empty() || !any) return sets;
   std::stable_sort(all.begin(), all.end(), [](const Maker* a, const Maker* b) {
     return a->seconds * static_cast<double>(b->saved) < b->seconds * static_cast<double>(a->saved);
   });
-  Bytes total = 0;
-  for (const Maker* m : all) total += m->saved;
-  std::vector<std::vector<const Maker*>> sets;
-  if (all.empty() ||
-      (overflow && std::none_of(all.begin(), all.end(), [](const Maker* m) { return m->can_overflow; })))
-    return sets;
-  // The cheapest half of what can be saved, then all of it.
-  Bytes saved = 0;
-  std::size_t half = 0;
-  while (half < all.size() && 2 * saved < total) saved += all[half++]->saved;
-  if (half < all.size() && !overflow)
-    sets.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half));
-  sets.push_back(std::move(all));
+  for (std::size_t part = 4; part > 0; part -= problem.tasks.size() > kLarge ? 2 : 1) {
+    const std::size_t count = (all.size() * part + 3) / 4;
+    if (sets.empty() || count < sets.back().size())
+      sets.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  }
   return sets;
 }
 
@@ -46,27 +46,36 @@ class Choosing {
       : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
 
   Chosen run() {
-    const auto sets = sets_of(makers_, false), more = sets_of(makers_, true);
+    const auto sets = sets_of(problem_, makers_, false), more = sets_of(problem_, makers_, true);
     const double parts = static_cast<double>(sets.size() + more.size());
     base_ = solve(problem_, parts > 0 ? 0.5 : 1);
-    Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
     if (parts == 0 ||
         (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))
-      return chosen;
+      return {.plan = base_};
+    const plan::Problem calm = without_overflow();
+    const bool overflowing = has_plan(base_) && runs_overflowing(base_);
+    Chosen chosen{.plan = base_};
+    if (overflowing) {
+      chosen.plan = {.status = Plan::Status::infeasible, .budget = options_.budget, .reason = base_.reason};
+      take(chosen.plan, solve(calm, 0.5 / parts));
+    }
     for (const auto& set : sets) {
       if (good_enough(chosen.plan)) return chosen;
-      take(chosen.plan, solve(committed(problem_, set), 0.5 / parts));
+      take(chosen.plan, solve(committed(calm, set), 0.5 / parts));
     }
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
+    const auto offer = [&](const Plan& plan) {
+      Plan best = chosen.plan;
+      if (!take(best, plan) || !runs_overflowing(best)) return;
+      if (!chosen.without_overflow) chosen.without_overflow = chosen.plan;
+      chosen.plan = std::move(best);
+    };
+    if (overflowing) offer(base_);
     for (const auto& set : more) {
       if (good_enough(chosen.plan)) return chosen;
-      Plan plan = chosen.plan;
-      if (take(plan, solve(committed(problem_, set), 0.5 / parts)) && runs_overflowing(plan)) {
-        chosen.without_overflow = std::move(chosen.plan);
-        chosen.plan = std::move(plan);
-      }
+      offer(solve(committed(problem_, set), 0.5 / parts));
     }
     return chosen;
   }
@@ -77,6 +86,15 @@ class Choosing {
     options.time_limit *= share;
     if (&problem != &problem_) options.warm_start = nullptr;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
+  }
+  // The same tasks, those that can overflow too dear to run.
+  plan::Problem without_overflow() const {
+    constexpr double kNever = 1e6;
+    plan::Problem calm = problem_;
+    for (const Maker& m : makers_) {
+      if (m.can_overflow) calm.tasks[static_cast<std::size_t>(m.run.front())].seconds = kNever;
+    }
+    return calm;
   }
   bool good_enough(const Plan& plan) const {
     return !minimum_ && has_plan(plan) && plan.seconds_bound &&

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/compile.h"
 
+#include "tidemark/compile/arena.h"
+
 namespace tidemark {
 
 Posed posed_of(Graph graph, const CompileOptions& options) {
@@ -14,7 +16,9 @@ plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
 }
 
 CompileCache::CompileCache(CompileOptions options)
-    : options_(std::move(options)), device_(options_.device ? options_.device : cpu()) {}
+    : options_(std::move(options)),
+      device_(options_.device ? options_.device : cpu()),
+      arena_(std::make_shared<SharedArena>(SharedArena{.device = device_})) {}
 
 CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
                                       int state_tensors, const Trace& f) {
@@ -47,7 +51,7 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
   }
   entry->types = std::move(types);
   entry->key = key;
-  entry->compiled = std::make_unique<Compiled>(std::move(graph), options_, device_);
+  entry->compiled = std::make_unique<Compiled>(std::move(graph), options_, device_, arena_);
   entries_.push_back(std::move(entry));
   return *entries_.back();
 }

@@ -23,7 +23,7 @@ TIDEMARK_API Posed posed_of(Graph graph, const CompileOptions& options);
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
 // One Compiled for each signature: the types of the tensors, where they stand in the arguments, and every other value
-// among the arguments. Each has an arena of its own. Not for use by two threads at a time.
+// among the arguments. They share one arena, as large as the largest needs. Not for use by two threads at a time.
 class TIDEMARK_API CompileCache {
  public:
   explicit CompileCache(CompileOptions options);
@@ -43,6 +43,7 @@ class TIDEMARK_API CompileCache {
  private:
   CompileOptions options_;
   std::shared_ptr<Device> device_;
+  std::shared_ptr<SharedArena> arena_;
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
@@ -112,8 +113,29 @@ class Function {
       made = std::move(result);
       return flat;
     });
-    if (made.has_value()) entry.result = std::move(made);
+    if (made.has_value()) {
+      entry.result = std::move(made);
+      if (!ahead_) plan_ahead<Result>(args...);
+    }
     return {&entry, std::any_cast<const Result&>(entry.result)};
+  }
+
+  // The shapes of the options, for the rest of the arguments as they are.
+  template <typename Result, typename... Args>
+  void plan_ahead(const Args&... args) {
+    ahead_ = true;
+    for (const std::vector<Type>& types : cache_->options().shapes) {
+      std::tuple<std::decay_t<Args>...> copies(args...);
+      Tensors all;
+      std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); }, copies);
+      if (types.size() > all.size())
+        fail(Error::Kind::usage, "[compile] {} shapes vs {} tensors among the arguments", types.size(), all.size());
+      for (std::size_t i = 0; i < types.size(); ++i) all[all.size() - types.size() + i] = abstract(types[i]);
+      std::size_t next = 0;
+      std::apply([&](auto&... arg) { (replace(arg, all, next), ...); }, copies);
+      std::apply([&](auto&... arg) { prepare<Result>(arg...); }, copies);
+    }
+    ahead_ = false;
   }
 
   template <typename Arg>
@@ -124,6 +146,7 @@ class Function {
   F f_;
   std::shared_ptr<CompileCache> cache_;
   Timeline* timeline_ = nullptr;
+  bool ahead_ = false;  // planning the shapes of the options
 };
 
 // The problem that compiling f for these arguments would plan. Contents are not needed: abstract() will do.

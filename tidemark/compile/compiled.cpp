@@ -3,13 +3,38 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
+#include "tidemark/compile/arena.h"
+#include "tidemark/compile/correction.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/emit/emit.h"
 #include "tidemark/compile/planning.h"
 #include "tidemark/front/eager.h"
 
 namespace tidemark {
+
+namespace {
+
+// Kernels wait for nothing: where the wall clock is ahead of the work done, other programs had the cores. With copies under way
+// only the wall clock tells.
+class Stopwatch {
+ public:
+  double seconds(bool cores_only) const {
+    const double wall = now(CLOCK_MONOTONIC) - wall_, work = now(CLOCK_PROCESS_CPUTIME_ID) - work_;
+    return cores_only ? std::min(wall, work) : wall;
+  }
+
+ private:
+  static double now(clockid_t id) {
+    timespec t{};
+    clock_gettime(id, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  }
+  double wall_ = now(CLOCK_MONOTONIC), work_ = now(CLOCK_PROCESS_CPUTIME_ID);
+};
+
+}  // namespace
 
 Budget Budget::minimum() {
   Budget b;
@@ -27,29 +52,106 @@ std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, 
   return options.profile;
 }
 
-Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device)
-    : profile_(profile_for(given, *device)), device_(std::move(device)) {
-  CompileOptions options = given;
+Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device, std::shared_ptr<SharedArena> arena)
+    : options_(given), profile_(*profile_for(given, *device)), device_(std::move(device)), arena_(std::move(arena)) {
+  if (!arena_) arena_ = std::make_shared<SharedArena>(SharedArena{.device = device_});
+  CompileOptions& options = options_;
   pose_options_ = PoseOptions{.threads = device_->threads(),
-                              .profile = profile_.get(),
+                              .profile = &profile_,
                               .name = options.name,
                               .regions = std::make_shared<RegionCache>()};
   graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
   posed_ = pose(std::move(graph), pose_options_);
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   verify_ = options.verify;
-  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), profile_.get());
+  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), &profile_);
   fallback_ = planned.fallback;
   plan_ = std::move(planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.program));
-  if (options.native) {
-    const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options.native_cache});
-    program_ = std::make_shared<const Program>(native_program(*program_, kernel));
-  }
+  make_native();
   residents_.resize(program_->residents.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
-  lent_.resize(this->graph().outputs.size());
+  arena_->users.push_back(this);
+  start_correction();
+}
+
+Compiled::~Compiled() {
+  correction_.reset();
+  std::erase(arena_->users, this);
+}
+
+void Compiled::adopt(Planned planned) {
+  executor_.reset();
+  marginal_.reset();
+  plan_ = std::move(planned.plan);
+  program_ = std::make_shared<const Program>(std::move(planned.program));
+  fallback_ = std::move(planned.fallback);
+  make_native();
+  residents_.resize(program_->residents.size());
+  if (arena_->users.size() == 1) arena_->release();
+}
+
+void Compiled::make_native() {
+  if (!options_.native) return;
+  const auto kernel = load_native(emitted(), program_->arena_bytes, {.cache = options_.native_cache});
+  program_ = std::make_shared<const Program>(native_program(*program_, kernel));
+}
+
+void Compiled::start_correction() {
+  // Where lossy methods are allowed, another plan may give other bits; a device that is not there is never measured.
+  if (!options_.correct || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
+  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this](std::vector<double> seconds, const std::function<bool()>& stop) {
+    Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
+    correct(next.posed, next.profile, seconds, device_->threads());
+    CompileOptions options = options_;
+    if (options.memory.kind == Budget::Kind::minimum) options.memory = plan_.peak;
+    // The planner's time is the process's, which the steps go on using.
+    options.time_limit *= device_->threads() + 1;
+    next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
+    return next;
+  }, Correction::Options{.cores_only = tiers_.empty()});
+}
+
+// Planning allocates nothing: the arena comes with the first run. A device that refuses it gets the next smaller plan.
+void Compiled::ensure_executor() {
+  if (executor_ && executor_->arena() == arena_->memory) return;
+  constexpr int kTries = 24;
+  for (int attempt = 0;; ++attempt) {
+    try {
+      arena_->grow(program_->arena_bytes);
+      break;
+    } catch (const Error& refused) {
+      if (refused.kind() != Error::Kind::out_of_memory || attempt == kTries) throw;
+      correction_.reset();  // its thread reads what changes now
+      const Bytes before = plan_.peak;
+      CompileOptions options = options_;
+      options.memory = plan_.peak - std::max<Bytes>(program_->arena_bytes / 8, 1);
+      options.planner.clear();
+      Planned smaller;
+      try {
+        smaller = plan_again(posed_, options, tiers_, {});
+      } catch (const Error& e) {
+        if (e.kind() != Error::Kind::infeasible) throw;
+        fail(Error::Kind::out_of_memory, "{}; and no smaller plan was found: {}", refused.what(), e.what());
+      }
+      adopt(std::move(smaller));
+      notes_.push_back(fmt::format("{}; planned for {} instead of {}, {:.3g} s a step", refused.what(), format_bytes(plan_.peak),
+                                   format_bytes(before), plan_.seconds));
+      options_.memory = options.memory;
+      start_correction();
+    }
+  }
+  executor_ = std::make_unique<Executor>(program_, device_, arena_->memory, tiers_);
+  if (verify_) executor_->verify_repeats();
+}
+
+Prediction Compiled::prediction() const {
+  return {plan_.seconds, correction_ ? correction_->measured() : 0, correction_ ? correction_->corrections() : 0};
+}
+
+void Compiled::wait_for_correction() {
+  if (correction_) correction_->wait();
 }
 
 std::string Compiled::emitted() const {
@@ -61,10 +163,15 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
   std::vector<std::shared_ptr<Storage>> storages(arguments.size());
   TIDEMARK_CHECK(arguments.size() == g.inputs.size(), "{} inputs given, {} wanted", arguments.size(),
                  g.inputs.size());
-  for (std::weak_ptr<Storage>& weak : lent_) {
-    if (const auto held = weak.lock()) held->detach();
-    weak.reset();
+  arena_->take_back();
+  if (correction_) {
+    if (std::optional<Correction::Replanned> next = correction_->take()) {
+      posed_ = std::move(next->posed);
+      profile_ = std::move(next->profile);
+      adopt(std::move(next->planned));
+    }
   }
+  ensure_executor();
   Bytes resident = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Tensor& t = arguments[i];
@@ -85,27 +192,24 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
     if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);
   }
-  // Planning allocates nothing: the arena comes with the first run.
-  if (!executor_) {
-    const Bytes before = device_->allocated();
-    executor_ = std::make_unique<Executor>(program_, device_, nullptr, tiers_);
-    if (verify_) executor_->verify_repeats();
-    arena_measured_ = device_->allocated() - before;
-  }
-  if (!executor_->run(residents_, timeline)) {
-    // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without codecs.
+  Timeline* recorded = timeline != nullptr || !correction_ ? timeline : correction_->record(program_->instrs.size());
+  const Stopwatch watch;
+  if (!executor_->run(residents_, recorded)) {
+    TIDEMARK_CHECK(fallback_ != nullptr, "a codec overflowed under a plan that has none beside it");
+    // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without such codecs.
     notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
                                  executor_->overflowed(), fallback_->plan.seconds, plan_.seconds));
-    executor_.reset();
-    plan_ = fallback_->plan;
-    program_ = std::make_shared<const Program>(fallback_->program);
-    fallback_.reset();
+    // Planning again might take up the codec anew.
+    correction_.reset();
+    adopt(Planned(*fallback_));
     storages.clear();
     return run(arguments, given_up, timeline);
   }
-  measured_ = resident + arena_measured_;
+  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
+  measured_ = resident + arena_->measured;
   Tensors outputs;
   outputs.reserve(g.outputs.size());
+  arena_->lent.clear();
   for (std::size_t o = 0; o < g.outputs.size(); ++o) {
     const Place& place = program_->outputs[o];
     const Type& type = g.type(g.outputs[o]);
@@ -118,7 +222,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
         if (program_->outputs[p].resident < 0 && program_->outputs[p].offset == place.offset) storage = outputs[p].storage();
       }
       if (!storage) storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
-      lent_[o] = storage;
+      arena_->lent.push_back(storage);
       outputs.push_back(from_storage(type, std::move(storage)));
     }
   }
@@ -139,6 +243,12 @@ Timeline Compiled::timeline() const {
   return t;
 }
 
+std::vector<Bytes> Compiled::tiers_measured() const {
+  std::vector<Bytes> bytes;
+  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
+  return bytes;
+}
+
 std::string Compiled::explain(std::string_view pattern) const {
   const std::vector<Explanation> found = tidemark::explain(posed_, plan_, pattern);
   if (found.empty()) fail(Error::Kind::usage, "[explain] no value of {} is called '{}'; '*' lists them all", problem().name, pattern);
@@ -146,12 +256,6 @@ std::string Compiled::explain(std::string_view pattern) const {
   for (const Explanation& e : found) out += e.text + "\n";
   if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
   return out + to_string(*marginal_) + "\n";
-}
-
-std::vector<Bytes> Compiled::tiers_measured() const {
-  std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
-  return bytes;
 }
 
 std::vector<plan::FrontierPoint> Compiled::frontier(int points, double time_limit) const {

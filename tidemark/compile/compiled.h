@@ -68,16 +68,34 @@ struct CompileOptions {
   std::vector<std::string> allow;   // lossy ones, by name: "bf16", "f16", "int8", …
   std::vector<Pin> pins;
   bool verify = false;              // compare every value made again with the first, in every step
+  // Compares each run with its prediction; where that is off by more than 10 %, corrects the profile from a few timed runs, plans
+  // again on a thread of its own and takes the new plan at a later step. Bits do not change: plans are lossless.
+  bool correct = true;
+  std::string plan_cache = "";  // a folder where plans are kept and looked up
+  // Planned ahead with the first call: each is a list of types that take the place of the last tensors of the arguments.
+  std::vector<std::vector<Type>> shapes = {};
 };
 
 // The profile that the options ask for. Throws Error(usage) where it is of another number of threads.
 TIDEMARK_API std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, const Device& device);
 
+struct Prediction {
+  double predicted = 0;  // seconds of a step, by the plan that runs now
+  double measured = 0;   // the median of the last few steps under it; 0 before there are enough
+  int corrections = 0;   // plans made again since the first
+};
+
+class Correction;
 struct Planned;
+struct SharedArena;
 
 class TIDEMARK_API Compiled {
  public:
-  Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device);
+  // `arena`: shared with other programs that never run at the same time; null: one of its own.
+  Compiled(Graph graph, const CompileOptions& options, std::shared_ptr<Device> device, std::shared_ptr<SharedArena> arena = nullptr);
+  ~Compiled();
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
 
   // One tensor for each of the graph's inputs. Outputs lie in the arena; those still held when the next run starts are
   // copied out then. An input that an output updates is overwritten where the caller gives it up (`given_up`, one flag an
@@ -87,6 +105,7 @@ class TIDEMARK_API Compiled {
   // Without arithmetic, on a device that only keeps account.
   Account account() const;
 
+  // These are of the plan that runs now: a correction between two runs replaces them.
   const Graph& graph() const { return posed_.binding.graph; }
   const plan::Problem& problem() const { return posed_.problem; }
   const plan::Plan& plan() const { return plan_; }
@@ -97,38 +116,51 @@ class TIDEMARK_API Compiled {
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
   // the first run.
   Bytes peak_measured() const { return measured_; }
-  // What happened that was not planned, for people.
-  const std::vector<std::string>& notes() const { return notes_; }
-  // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
-  std::vector<Bytes> tiers_measured() const;
   // What the peak consists of; the rows add up to it, and the last, "unexplained", is 0.
   std::vector<MemoryRow> memory() const { return memory_rows(posed_, plan_); }
+  // What was predicted and what was measured, and the profile as runs have corrected it.
+  Prediction prediction() const;
+  const DeviceProfile& profile() const { return profile_; }
+  // Until a plan that is being made again is there; the next run takes it.
+  void wait_for_correction();
+  // What happened that was not planned, for people: a device that refused memory, a codec's slot too small, and what was done.
+  const std::vector<std::string>& notes() const { return notes_; }
   // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
   // Error(usage) where none matches.
   std::string explain(std::string_view pattern) const;
   // The curve of time against budget, and its lower end. Plans anew, for `time_limit` CPU seconds.
   std::vector<plan::FrontierPoint> frontier(int points = 12, double time_limit = 5) const;
   plan::SmallestPeak smallest(double time_limit = 5) const;
+  // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
+  std::vector<Bytes> tiers_measured() const;
   // The planned program as one C++ file.
   std::string emitted() const;
 
  private:
-  std::shared_ptr<const DeviceProfile> profile_;
+  friend struct SharedArena;
+  void adopt(Planned planned);
+  void make_native();
+  void start_correction();
+  void ensure_executor();
+
+  CompileOptions options_;
+  DeviceProfile profile_;
   PoseOptions pose_options_;
   Posed posed_;
   plan::Plan plan_;
   mutable std::optional<Marginal> marginal_;  // of one more GiB, once it was asked for
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Device> device_;
+  std::shared_ptr<SharedArena> arena_;
   std::unique_ptr<Executor> executor_;
   std::vector<void*> residents_;
-  std::vector<std::weak_ptr<Storage>> lent_;
   std::vector<TierSpec> tiers_;
   bool verify_ = false;
-  std::shared_ptr<const Planned> fallback_;
-  std::vector<std::string> notes_;
+  std::shared_ptr<const Planned> fallback_;  // where the plan runs a codec that can overflow
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
-  Bytes arena_measured_ = 0, measured_ = 0;
+  Bytes measured_ = 0;
+  std::vector<std::string> notes_;
+  std::unique_ptr<Correction> correction_;  // last: its thread reads the rest
 };
 
 }  // namespace tidemark

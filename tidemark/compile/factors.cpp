@@ -296,7 +296,6 @@ void offer(MakerPass& pass, plan::TaskId t, const Node& node) {
   use.task.kind = old.kind + (mask ? " by mask" : " by factor");
   use.task.seconds = prepared.use_seconds;
   use.task.instead_of = t;
-  use.node = pass.posed.binding.node_of_task[at(t)];
   Maker maker{.method = mask ? "mask" : "factor",
               .buffer = operands.in[at(cut.dropped.front())].buffer,
               .instead = {t},

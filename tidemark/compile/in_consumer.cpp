@@ -153,7 +153,6 @@ void offer(MakerPass& pass, plan::TaskId t, const Node& reader, std::size_t i) {
   }
   use.task.seconds = pass.seconds(op, spec);
   use.task.instead_of = t;
-  use.node = pass.posed.binding.node_of_task[at(t)];
   Maker found{.method = "in consumer",
               .buffer = b,
               .instead = {t},

@@ -56,5 +56,6 @@ class MakerPass {
 void find_factors(MakerPass& pass);      // masks and derivative factors
 void find_in_consumer(MakerPass& pass);  // cheap chains made inside the kernel that reads them
 void find_codecs(MakerPass& pass);
+void find_inverses(MakerPass& pass);  // x from y = x + f
 
 }  // namespace tidemark

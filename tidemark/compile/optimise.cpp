@@ -66,6 +66,7 @@ Graph optimise(Graph graph, const OptimiseOptions& options) {
     graph = verified(fold(graph, evaluate));
     graph = verified(cse(graph));
     graph = verified(join_products(std::move(graph), {*find_op("matmul"), *find_op("add"), *find_op("permute"), *find_op("concat")}));
+    graph = verified(join_rows(std::move(graph), *find_op("add"), *find_op("index_add"), *find_op("index_add_to")));
     graph = verified(cse(dce(graph)));
     graph = verified(turn_products(std::move(graph), *find_op("matmul"), *find_op("permute")));
   }

@@ -3,6 +3,8 @@
 
 #include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
+#include "tidemark/compile/plan_cache.h"
+#include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -11,9 +13,13 @@
 namespace tidemark {
 namespace {
 
-plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options,
+// `problem`: the posed one, or with less room in its tiers. `fallback`: a plan beside it, where it runs a codec that can overflow.
+plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options, const Replanning& how,
                      std::optional<plan::Plan>& fallback) {
   plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  // With other ways to make values what is solved is not the problem itself, and a plan for it is no start.
+  if (posed.makers.empty()) solve_options.warm_start = how.from;
+  if (how.stop) solve_options.progress = [&](const plan::Progress&) { return !how.stop(); };
   if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
     fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
   }
@@ -46,34 +52,32 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   const plan::Planner* named = planner == "solve" ? nullptr : plan::find_planner(planner);
   if (planner != "solve" && named == nullptr)
     fail(Error::Kind::usage, "[compile] no planner is called '{}'", planner);
+  const PlanCache cache(options.plan_cache);
+  const std::string key =
+      options.plan_cache.empty()
+          ? ""
+          : plan_key(problem, solve_options.budget, fmt::format("{} {} {}", planner, options.time_limit, minimum ? "minimum" : ""));
+  if (std::optional<plan::Plan> kept = cache.find(key, problem, solve_options.budget)) return *std::move(kept);
   Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
                         : solve_with(problem, posed.makers, solve_options, minimum);
   plan::Plan plan = std::move(chosen.plan);
   fallback = std::move(chosen.without_overflow);
-  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out) {
-    std::string message =
-        fmt::format("[compile] {} does not fit {}", problem.name, format_bytes(solve_options.budget));
-    if (plan.peak_bound && *plan.peak_bound > solve_options.budget) {
-      message += fmt::format("; needs at least {}", format_bytes(*plan.peak_bound));
-    } else if (plan.smallest_peak) {
-      message += fmt::format("; the least found in the time given is {}", format_bytes(*plan.smallest_peak));
-    }
-    if (!plan.reason.empty()) message += ": " + plan.reason;
-    throw Error(Error::Kind::infeasible, message);
-  }
+  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out)
+    throw Error(Error::Kind::infeasible, refusal(posed, plan, options));
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
+  if (!fallback) cache.store(key, problem, plan);  // a plan that needs another beside it is made anew
   return plan;
 }
 
 // A plan and its program; tiers count bytes, and a tier's copies may need more for the holes between them.
-Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
+Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const Replanning& how) {
   constexpr int kTries = 6;
   plan::Problem tighter = posed.problem;
   for (int attempt = 0;; ++attempt) {
     Planned planned;
     std::optional<plan::Plan> fallback;
-    planned.plan = make_plan(posed, tighter, options, fallback);
+    planned.plan = make_plan(posed, tighter, options, how, fallback);
     planned.plan.problem_hash = plan::hash(posed.problem);
     planned.program = lower(posed.problem, planned.plan, posed.binding);
     Bytes over = 0;
@@ -101,29 +105,31 @@ Planned plan_and_lower(Posed& posed, const CompileOptions& options) {
 
 }  // namespace
 
+Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how) {
+  Planned planned = plan_and_lower(posed, options, how);
+  const auto broken = [&] {
+    std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+    if (what.empty() && planned.fallback) what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+    return what;
+  };
+  if (broken().empty()) return planned;
+  gate_updates(posed);
+  planned = plan_and_lower(posed, options, {.stop = how.stop});
+  if (const std::string what = broken(); !what.empty()) {
+    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+         posed.problem.name, format_bytes(planned.plan.budget), what);
+  }
+  return planned;
+}
+
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
                    const DeviceProfile* profile) {
   add_tiers(posed, tiers);
   apply_pins(posed, options.pins);
   // Without a budget nothing needs another way.
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
-    add_makers(posed,
-               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
-  Planned planned = plan_and_lower(posed, options);
-  const auto broken = [&] {
-    std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
-    if (what.empty() && planned.fallback)
-      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
-    return what;
-  };
-  if (broken().empty()) return planned;
-  gate_updates(posed);
-  planned = plan_and_lower(posed, options);
-  if (const std::string what = broken(); !what.empty()) {
-    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-         posed.problem.name, format_bytes(planned.plan.budget), what);
-  }
-  return planned;
+    add_makers(posed, {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+  return plan_again(posed, options, tiers, {});
 }
 
 }  // namespace tidemark

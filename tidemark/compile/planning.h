@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "tidemark/compile/compiled.h"
 
 namespace tidemark {
@@ -16,5 +18,12 @@ struct Planned {
 // `threads` and `profile`: as posed with.
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
                    const DeviceProfile* profile);
+
+// The same for what plan_posed has been through before, when its seconds or the budget have changed.
+struct Replanning {
+  const plan::Plan* from = nullptr;  // a plan to start with
+  std::function<bool()> stop = {};   // asked now and then
+};
+Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how);
 
 }  // namespace tidemark

@@ -93,6 +93,7 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
 
 void gate_updates(Posed& posed) {
   plan::Problem& problem = posed.problem;
+  if (std::any_of(problem.tasks.begin(), problem.tasks.end(), [](const plan::Task& t) { return t.kind == "gate"; })) return;
   // What comes behind the gate: updates, and what reads something that one of them made.
   std::vector<char> behind(problem.tasks.size(), 0), late(problem.buffers.size(), 0);
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {

@@ -1,5 +1,5 @@
 // Eager evaluation: outside a trace, operations run as they are written. The Evaluator is the Recorder of
-// concrete tensors; its numbers are those of compiled code, since both run the same kernels.
+// concrete tensors. Compiled code runs the same kernels: its numbers differ by the order of sums at most (ir/join.h, fuse.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -152,6 +152,29 @@ class Joining {
 
 }  // namespace
 
+Graph join_rows(Graph graph, const Op& add, const Op& index_add, const Op& index_add_to) {
+  const std::vector<std::int32_t> maker = makers(graph);
+  std::vector<std::int32_t> readers(graph.values.size(), 0);
+  for (const Node& n : graph.nodes) {
+    for (const ValueId v : n.in) ++readers[static_cast<std::size_t>(v)];
+  }
+  for (const ValueId v : graph.outputs) ++readers[static_cast<std::size_t>(v)];
+  for (Node& n : graph.nodes) {
+    if (n.op != &add || graph.type(n.in[0]) != graph.type(n.in[1])) continue;
+    for (const std::size_t side : {0, 1}) {
+      const auto rows = static_cast<std::size_t>(n.in[side]);
+      if (maker[rows] < 0 || readers[rows] != 1) continue;
+      const Node& made = graph.nodes[static_cast<std::size_t>(maker[rows])];
+      if (made.op != &index_add) continue;
+      n.attrs = {{"axis", made.attrs.integer("axis")}};
+      n.in = {n.in[1 - side], made.in[0], made.in[1]};
+      n.op = &index_add_to;
+      break;
+    }
+  }
+  return graph;
+}
+
 Graph join_products(Graph graph, const JoinOps& ops) { return Joining(std::move(graph), ops).run(); }
 
 }  // namespace tidemark

@@ -1,10 +1,15 @@
-// What batch normalisation sees of its array: (N, C, …) as lines of channels, however it lies.
+// What batch normalisation sees of its array: (N, C, …) as lines of channels, however it lies. The kinds of row norms.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/ir/kernel.h"
 
 namespace tidemark::kernels {
+
+struct NormKind {
+  bool centred = true;  // the mean is taken away (layer norm), or not (rms norm)
+  bool affine = true;   // scale, and shift where centred
+};
 
 struct Channels {
   std::int64_t outer = 0, channels = 0, inner = 0;  // N, C, and the product of the rest

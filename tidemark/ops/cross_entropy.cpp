@@ -1,6 +1,7 @@
 // Cross entropy by rows: the loss is logsumexp(row) - row[label]. The gradient is had from the logits and the
 // logsumexp, so that no array of probabilities is kept. SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/softmax.h"
+#include "tidemark/kernels/ref/softmax.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/infer.h"
@@ -83,7 +84,8 @@ const Op rows_op{
           return Tensors{where(not_equal(r.x(1), ignore), dlse, 0) - picked(dx, r.x(1), ignore), dlse};
         },
     .cost = row_cost,
-    .reference = kernels::cross_entropy,
+    .kernel = kernels::cross_entropy,
+    .reference = kernels::cross_entropy_reference,
     .samples = [] { return samples(0); },
 };
 
@@ -125,7 +127,8 @@ const Op backward_op{
         },
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
-    .reference = kernels::cross_entropy_backward,
+    .kernel = kernels::cross_entropy_backward,
+    .reference = kernels::cross_entropy_backward_reference,
     .samples = [] { return samples(2); },
 };
 

@@ -5,6 +5,7 @@
 #include "tidemark/ops/norm.h"
 
 #include "tidemark/kernels/cpu/norm.h"
+#include "tidemark/kernels/ref/norm.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/reduce.h"
@@ -183,84 +184,92 @@ Cost norm_cost(const KernelSpec& s) {
 }
 
 template <bool Centred>
+kernels::NormKind kind_of_forward(const KernelSpec& s) {
+  return {.centred = Centred, .affine = affine_forward<Centred>(s.in.size())};
+}
+template <bool Centred>
+kernels::NormKind kind_of_backward(const KernelSpec& s) {
+  return {.centred = Centred, .affine = affine_backward<Centred>(s.in.size())};
+}
+
+template <bool Centred>
 Op forward_op(const char* name, const char* doc) {
-  return {.name = name,
-          .doc = doc,
-          .infer = [](const InferArgs& a) -> std::vector<Type> {
-            check_x(a, a.in[0]);
-            for (std::size_t i = 1; i < a.in.size(); ++i) check_vector(a, i, a.in[0]);
-            std::vector<Type> out{a.in[0], statistics_of(a.in[0])};
-            if (Centred) out.push_back(out.back());
-            return out;
-          },
-          .vjp = forward_vjp<Centred>,
-          .jvp = forward_jvp<Centred>,
-          .facts = {.in_place = {{0, 0}}},
-          .cost = norm_cost,
-          .reference =
-              [](const KernelSpec& s) {
-                return kernels::norm_forward(
-                    s, {.centred = Centred, .affine = affine_forward<Centred>(s.in.size())});
-              },
-          .samples =
-              [] {
-                std::vector<Sample> samples;
-                for (const Shape& shape : {Shape{3, 67}, Shape{2, 3, 5}, Shape{5}, Shape{0, 3}}) {
-                  const Type x{shape, DType::f64}, v{{shape[-1]}, DType::f64};
-                  std::vector<Type> in{x, v};
-                  if (Centred) in.push_back(v);
-                  samples.push_back({.in = in, .attrs = {{"epsilon", 1e-5}}, .tolerance = 10});
-                  samples.push_back({.in = {x}, .attrs = {{"epsilon", 1e-5}}, .tolerance = 10});
-                }
-                return samples;
-              }};
+  return {
+      .name = name,
+      .doc = doc,
+      .infer = [](const InferArgs& a) -> std::vector<Type> {
+        check_x(a, a.in[0]);
+        for (std::size_t i = 1; i < a.in.size(); ++i) check_vector(a, i, a.in[0]);
+        std::vector<Type> out{a.in[0], statistics_of(a.in[0])};
+        if (Centred) out.push_back(out.back());
+        return out;
+      },
+      .vjp = forward_vjp<Centred>,
+      .jvp = forward_jvp<Centred>,
+      .facts = {.in_place = {{0, 0}}},
+      .cost = norm_cost,
+      .kernel = [](const KernelSpec& s) { return kernels::norm_forward(s, kind_of_forward<Centred>(s)); },
+      .reference =
+          [](const KernelSpec& s) { return kernels::norm_forward_reference(s, kind_of_forward<Centred>(s)); },
+      .samples =
+          [] {
+            std::vector<Sample> samples;
+            for (const Shape& shape : {Shape{3, 67}, Shape{2, 3, 5}, Shape{5}, Shape{0, 3}}) {
+              const Type x{shape, DType::f64}, v{{shape[-1]}, DType::f64};
+              std::vector<Type> in{x, v};
+              if (Centred) in.push_back(v);
+              samples.push_back({.in = in, .attrs = {{"epsilon", 1e-5}}, .tolerance = 10});
+              samples.push_back({.in = {x}, .attrs = {{"epsilon", 1e-5}}, .tolerance = 10});
+            }
+            return samples;
+          }};
 }
 template <bool Centred>
 Op backward_op(const char* name, const char* doc) {
-  return {.name = name,
-          .doc = doc,
-          .infer = [](const InferArgs& a) -> std::vector<Type> {
-            check_x(a, a.in[1]);
-            if (a.in[0] != a.in[1])
-              fail(Error::Kind::usage, "[{}] {} vs {}", a.op, to_string(a.in[0]), to_string(a.in[1]));
-            const bool affine = affine_backward<Centred>(a.in.size());
-            if (affine) check_vector(a, 2, a.in[1]);
-            for (std::size_t i = affine ? 3 : 2; i < a.in.size(); ++i) {
-              if (a.in[i] != statistics_of(a.in[1]))
-                fail(
-                    a.in[i].dtype == statistic(a.in[1].dtype) ? Error::Kind::usage : Error::Kind::unsupported,
-                    "[{}] {} vs {}", a.op, to_string(a.in[i]), to_string(statistics_of(a.in[1])));
-            }
-            std::vector<Type> out{a.in[1]};
-            if (affine) out.push_back(a.in[2]);
-            if (affine && Centred) out.push_back(a.in[2]);
-            return out;
+  return {
+      .name = name,
+      .doc = doc,
+      .infer = [](const InferArgs& a) -> std::vector<Type> {
+        check_x(a, a.in[1]);
+        if (a.in[0] != a.in[1])
+          fail(Error::Kind::usage, "[{}] {} vs {}", a.op, to_string(a.in[0]), to_string(a.in[1]));
+        const bool affine = affine_backward<Centred>(a.in.size());
+        if (affine) check_vector(a, 2, a.in[1]);
+        for (std::size_t i = affine ? 3 : 2; i < a.in.size(); ++i) {
+          if (a.in[i] != statistics_of(a.in[1]))
+            fail(a.in[i].dtype == statistic(a.in[1].dtype) ? Error::Kind::usage : Error::Kind::unsupported,
+                 "[{}] {} vs {}", a.op, to_string(a.in[i]), to_string(statistics_of(a.in[1])));
+        }
+        std::vector<Type> out{a.in[1]};
+        if (affine) out.push_back(a.in[2]);
+        if (affine && Centred) out.push_back(a.in[2]);
+        return out;
+      },
+      .vjp = backward_vjp<Centred>,
+      .jvp = backward_jvp<Centred>,
+      .facts = {.in_place = {{0, 0}, {1, 0}}},
+      .cost = norm_cost,
+      .kernel = [](const KernelSpec& s) { return kernels::norm_backward(s, kind_of_backward<Centred>(s)); },
+      .reference =
+          [](const KernelSpec& s) {
+            return kernels::norm_backward_reference(s, kind_of_backward<Centred>(s));
           },
-          .vjp = backward_vjp<Centred>,
-          .jvp = backward_jvp<Centred>,
-          .facts = {.in_place = {{0, 0}, {1, 0}}},
-          .cost = norm_cost,
-          .reference =
-              [](const KernelSpec& s) {
-                return kernels::norm_backward(
-                    s, {.centred = Centred, .affine = affine_backward<Centred>(s.in.size())});
-              },
-          .samples =
-              [] {
-                std::vector<Sample> samples;
-                for (const Shape& shape : {Shape{3, 67}, Shape{2, 3, 5}, Shape{5}}) {
-                  for (const bool affine : {true, false}) {
-                    const Type x{shape, DType::f64}, v{{shape[-1]}, DType::f64}, s = statistics_of(x);
-                    Sample sample{.in = {x, x}, .ranges = {{-2, 2}, {-2, 2}}, .tolerance = 10};
-                    if (affine) sample.in.push_back(v), sample.ranges.push_back({-2, 2});
-                    if (Centred) sample.in.push_back(s), sample.ranges.push_back({-1, 1});
-                    sample.in.push_back(s);
-                    sample.ranges.push_back({0.5, 1.5});
-                    samples.push_back(std::move(sample));
-                  }
-                }
-                return samples;
-              }};
+      .samples =
+          [] {
+            std::vector<Sample> samples;
+            for (const Shape& shape : {Shape{3, 67}, Shape{2, 3, 5}, Shape{5}}) {
+              for (const bool affine : {true, false}) {
+                const Type x{shape, DType::f64}, v{{shape[-1]}, DType::f64}, s = statistics_of(x);
+                Sample sample{.in = {x, x}, .ranges = {{-2, 2}, {-2, 2}}, .tolerance = 10};
+                if (affine) sample.in.push_back(v), sample.ranges.push_back({-2, 2});
+                if (Centred) sample.in.push_back(s), sample.ranges.push_back({-1, 1});
+                sample.in.push_back(s);
+                sample.ranges.push_back({0.5, 1.5});
+                samples.push_back(std::move(sample));
+              }
+            }
+            return samples;
+          }};
 }
 
 const Op layer_norm_op =

@@ -2,6 +2,7 @@
 #include "tidemark/ops/random.h"
 
 #include "tidemark/kernels/cpu/random.h"
+#include "tidemark/kernels/ref/random.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/table.h"
 
@@ -33,7 +34,8 @@ const Op uniform_op{
     .doc = "Uniform in [low, high), from a key {seed, step}.",
     .infer = random_infer,
     .facts = {.random = true, .zero_derivative = true},
-    .reference = kernels::random_uniform,
+    .kernel = kernels::random_uniform,
+    .reference = kernels::random_uniform_reference,
     .samples =
         [] {
           return samples_with({{"low", -1.0}, {"high", 3.0}});
@@ -44,7 +46,8 @@ const Op normal_op{
     .doc = "Normal, from a key {seed, step}.",
     .infer = random_infer,
     .facts = {.random = true, .zero_derivative = true},
-    .reference = kernels::random_normal,
+    .kernel = kernels::random_normal,
+    .reference = kernels::random_normal_reference,
     .samples =
         [] {
           return samples_with({{"mean", 1.0}, {"deviation", 2.0}});
@@ -69,7 +72,8 @@ const Op dropout_op{
         },
     .jvp = [](const Rule& r) { return Tensors{again(r, r.dx(0))}; },
     .facts = {.random = true, .in_place = {{0, 0}}},
-    .reference = kernels::dropout,
+    .kernel = kernels::dropout,
+    .reference = kernels::dropout_reference,
     .samples =
         [] {
           std::vector<Sample> samples;

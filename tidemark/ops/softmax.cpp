@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/softmax.h"
+#include "tidemark/kernels/ref/softmax.h"
 
 #include <algorithm>
 
@@ -55,7 +56,8 @@ const Op softmax_op{
         [](const Rule& r) { return Tensors{softmax_backward(r.y(), r.dx())}; },  // the Jacobian is symmetric
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
-    .reference = kernels::softmax,
+    .kernel = kernels::softmax,
+    .reference = kernels::softmax_reference,
     .samples = row_samples<1>,
 };
 const Op softmax_backward_op{
@@ -79,7 +81,8 @@ const Op softmax_backward_op{
         },
     .facts = {.in_place = {{0, 0}, {1, 0}}},
     .cost = row_cost,
-    .reference = kernels::softmax_backward,
+    .kernel = kernels::softmax_backward,
+    .reference = kernels::softmax_backward_reference,
     .samples = row_samples<2>,
 };
 const Op log_softmax_op{
@@ -90,7 +93,8 @@ const Op log_softmax_op{
     .jvp = [](const Rule& r) { return Tensors{r.dx() - sum(exp(r.y()) * r.dx(), {-1}, kKeep)}; },
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
-    .reference = kernels::log_softmax,
+    .kernel = kernels::log_softmax,
+    .reference = kernels::log_softmax_reference,
     .samples = row_samples<1>,
 };
 const Op log_softmax_backward_op{
@@ -114,7 +118,8 @@ const Op log_softmax_backward_op{
         },
     .facts = {.in_place = {{0, 0}, {1, 0}}},
     .cost = row_cost,
-    .reference = kernels::log_softmax_backward,
+    .kernel = kernels::log_softmax_backward,
+    .reference = kernels::log_softmax_backward_reference,
     .samples = row_samples<2>,
 };
 
@@ -129,7 +134,8 @@ const Op logsumexp_op{
     .vjp = [](const Rule& r) { return Tensors{unsqueeze(r.ct(), -1) * exp(r.x() - unsqueeze(r.y(), -1))}; },
     .jvp = [](const Rule& r) { return Tensors{sum(exp(r.x() - unsqueeze(r.y(), -1)) * r.dx(), {-1})}; },
     .cost = row_cost,
-    .reference = kernels::logsumexp,
+    .kernel = kernels::logsumexp,
+    .reference = kernels::logsumexp_reference,
     .samples = row_samples<1>,
 };
 

@@ -47,6 +47,7 @@ class Search {
  public:
   Search(const Values& values, const BoundOptions& options)
       : v_(values), o_(options), limit_(options.time_limit, -1) {
+    limit_.watch(options.stop);
     certificate_.unit_exponent = unit_exponent_for(values.floor_seconds);
   }
 
@@ -88,7 +89,8 @@ class Search {
     const double size = 1e-3 * (v_.tasks() + v_.values());
     options.go_on = [&](int moments) {
       const auto cuts = static_cast<std::int64_t>(40 * size * size * moments * moments) + 1;
-      if (limit_.elapsed() + 1.5e-4 * static_cast<double>(cuts) > 0.8 * o_.time_limit ||
+      if (limit_.time_is_up() ||
+          limit_.elapsed() + 1.5e-4 * static_cast<double>(cuts) > 0.8 * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;
@@ -234,7 +236,7 @@ class Search {
     return entry->second = model.cut(result_.price, o_.budget).seconds;
   }
   bool may_screen(double share) const {
-    return limit_.elapsed() < share * o_.time_limit &&
+    return !limit_.time_is_up() && limit_.elapsed() < share * o_.time_limit &&
            static_cast<double>(result_.cuts) < share * static_cast<double>(o_.effort) && !result_.infeasible;
   }
 

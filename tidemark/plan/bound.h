@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <limits>
 
 #include "tidemark/plan/cut.h"
@@ -24,6 +25,7 @@ struct BoundOptions {
   int leaves = 256;    // of the branching, at most
   bool peak = true;    // with a bound on the peak
   bool certificate = true;
+  const std::atomic<bool>* stop = nullptr;  // once it is set: ends soon, with what is proven so far
 };
 
 struct BoundResult {

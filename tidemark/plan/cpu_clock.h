@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <ctime>
 
@@ -19,7 +20,9 @@ class Limit {
   Limit(double seconds, std::int64_t rounds)
       : begin_(cpu_seconds()), end_(begin_ + seconds), rounds_(rounds), all_rounds_(rounds) {}
   double elapsed() const { return cpu_seconds() - begin_; }
-  bool time_is_up() const { return stopped_ || cpu_seconds() >= end_; }
+  bool time_is_up() const {
+    return stopped_ || (flag_ != nullptr && flag_->load(std::memory_order_relaxed)) || cpu_seconds() >= end_;
+  }
   double left() const { return stopped_ ? 0 : end_ - cpu_seconds(); }
   // One round of search spent; false when none is left.
   bool spend_round() {
@@ -40,11 +43,14 @@ class Limit {
     if (rounds_ >= 0) part.rounds_ = part.all_rounds_ = rounds_ / parts;
     return part;
   }
+  // Time is up, too, once somebody else (a signal handler, another thread) sets the flag. May be null.
+  void watch(const std::atomic<bool>* flag) { flag_ = flag; }
 
  private:
   double begin_, end_;
   std::int64_t rounds_, all_rounds_;
   bool stopped_ = false;
+  const std::atomic<bool>* flag_ = nullptr;
 };
 
 }  // namespace tidemark::plan

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tidemark/plan/order_graph.h"
-#include "tidemark/plan/pack_clock.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
 namespace {
@@ -37,7 +37,7 @@ struct Profile {
 // Reorders stretches around the peak for as long as one lowers it.
 void improve_windows(const OrderGraph& graph, Profile& p, std::int64_t& states, double stop) {
   const std::size_t n = p.order.size();
-  while (states > 0 && packing::cpu_seconds() < stop) {
+  while (states > 0 && cpu_seconds() < stop) {
     const std::size_t at = p.peak_at();
     const Bytes peak = p.during[at];
     bool better = false;
@@ -68,7 +68,7 @@ void improve_windows(const OrderGraph& graph, Profile& p, std::int64_t& states, 
 }  // namespace
 
 std::vector<TaskId> order(const Problem& problem, const OrderOptions& options) {
-  const double stop = packing::cpu_seconds() + options.time_limit;
+  const double stop = cpu_seconds() + options.time_limit;
   const OrderGraph graph = make_order_graph(problem, options.in_place);
   const std::size_t n = graph.tasks.size();
   std::vector<Index> list(n);
@@ -87,7 +87,7 @@ std::vector<TaskId> order(const Problem& problem, const OrderOptions& options) {
   if (n == 0) return {};
   keep(order_eager(graph, best.peak()));
   if (n > 64 && n <= 4000) {
-    for (std::size_t width = 1; states > 0 && width <= 256 && packing::cpu_seconds() < stop; width *= 4)
+    for (std::size_t width = 1; states > 0 && width <= 256 && cpu_seconds() < stop; width *= 4)
       keep(order_beam(graph, width, states));
   }
   states = std::max<std::int64_t>(states, options.effort < 0 ? 20000 : 0);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "tidemark/plan/pack_clock.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/pack_exact.h"
 #include "tidemark/plan/pack_improve.h"
 #include "tidemark/plan/pack_orders.h"
@@ -26,6 +26,7 @@ class Driver {
         target_(target),
         effort_(options.effort),
         stop_(cpu_seconds() + options.time_limit),
+        halt_(options.stop),
         tree_(items.sections()) {}
 
   Layout run() {
@@ -50,8 +51,10 @@ class Driver {
  private:
   bool done() const {
     return best_.height <= target_ || best_.height <= bound_ || (effort_ >= 0 && nodes_ >= effort_) ||
-           cpu_seconds() > stop_;
+           time_is_up();
   }
+
+  bool time_is_up() const { return (halt_ != nullptr && *halt_) || cpu_seconds() > stop_; }
 
   void keep(Layout layout) {
     if (best_.offsets.empty() || layout.height < best_.height) best_ = std::move(layout);
@@ -72,7 +75,7 @@ class Driver {
       std::vector<std::int32_t> order = order_by(items_, rule);
       keep(fit(items_, order, kind, tree_).layout);
       if (k < kImproved) improvers_.emplace_back(items_, std::move(order), kind, k);
-      if (best_.height <= target_ || best_.height <= bound_ || cpu_seconds() > stop_) return;
+      if (best_.height <= target_ || best_.height <= bound_ || time_is_up()) return;
     }
   }
 
@@ -106,7 +109,7 @@ class Driver {
   bool attempt(Exact& exact, const Orders& orders, Units height, std::int64_t nodes, std::int64_t tries,
                std::int64_t round) {
     for (std::int64_t k = 0; k < tries && !done(); ++k) {
-      Budget budget{nodes, stop_};
+      Budget budget{nodes, stop_, halt_};
       if (effort_ >= 0) budget.nodes = std::min(budget.nodes, effort_ - nodes_);
       const std::int64_t given = budget.nodes;
       Layout layout;
@@ -145,6 +148,7 @@ class Driver {
   const Units target_;
   const std::int64_t effort_;
   const double stop_;
+  const std::atomic<bool>* halt_;
   std::int64_t nodes_ = 0;
   Units bound_ = 0;  // no packing is lower
   AddressTree tree_;

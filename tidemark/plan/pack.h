@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +29,7 @@ struct PackOptions {
   double time_limit = 1.0;  // process CPU seconds
   std::int64_t effort =
       -1;  // search nodes; the result depends on it alone when the time limit is not reached
+  const std::atomic<bool>* stop = nullptr;  // once it is set: ends soon, with the best so far
 };
 
 struct Packing {

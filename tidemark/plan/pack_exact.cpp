@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "tidemark/plan/pack_clock.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan::packing {
 namespace {
@@ -199,7 +199,9 @@ bool Exact::Search::solve_parts(std::size_t first, std::size_t last) {
 }
 
 bool Exact::Search::solve(std::size_t first, std::size_t last) {
-  if (--budget_->nodes < 0 || ((budget_->nodes & 1023) == 0 && cpu_seconds() > budget_->stop)) {
+  if (--budget_->nodes < 0 ||
+      ((budget_->nodes & 1023) == 0 &&
+       (cpu_seconds() > budget_->stop || (budget_->halt != nullptr && *budget_->halt)))) {
     stopped_ = true;
     return false;
   }

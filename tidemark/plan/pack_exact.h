@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,8 +16,9 @@ namespace tidemark::plan::packing {
 enum class Answer { found, impossible, stopped };
 
 struct Budget {
-  std::int64_t nodes = 0;  // left; counts down
-  double stop = 0;         // process CPU time at which to give up
+  std::int64_t nodes = 0;                   // left; counts down
+  double stop = 0;                          // process CPU time at which to give up
+  const std::atomic<bool>* halt = nullptr;  // or when it is set
 };
 
 class Exact {

@@ -120,8 +120,9 @@ std::string explain(const Values& values, const PeakBound& peak) {
     return more > 0 ? fmt::format("{} and {} more", text, more) : text;
   };
   if (peak.moment < 0)
-    return fmt::format("in its last run every plan has all outputs live: at least {}",
-                       format_bytes(peak.bytes));
+    return fmt::format(
+        "in its last run, whichever task it is, every plan has its {} outputs live: at least {}, of which {} are resident",
+        values.outputs.size(), format_bytes(peak.bytes), format_bytes(values.resident_bytes));
   const Task& t = p.tasks[at(peak.moment)];
   std::string text =
       fmt::format("when task {} '{}' first runs, at least {} are live: {} resident", peak.moment, t.name,

@@ -13,7 +13,7 @@ namespace tidemark::plan {
 namespace {
 
 // Every sum of sizes stays below it, so that nobody downstream has to think of overflow.
-constexpr Bytes kMostBytes = Bytes{1} << 62;
+constexpr Bytes kMostBytes = Bytes{1} << 60;  // so that sums of a few stay far from overflow
 // A sum of 2^32 of these is still finite.
 constexpr double kMostSeconds = 1e30;
 constexpr double kLeastRate = 1e-12;
@@ -45,7 +45,7 @@ class Verifier {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
     if (p_.buffers.size() > most) return broken("buffers: {} of them; at most {}", p_.buffers.size(), most);
     if (p_.tasks.size() > most) return broken("tasks: {} of them; at most {}", p_.tasks.size(), most);
-    if (p_.align < 1 || p_.align > kMostBytes) return broken("align: {} is not between 1 and 2^62", p_.align);
+    if (p_.align < 1 || p_.align > kMostBytes) return broken("align: {} is not between 1 and 2^60", p_.align);
     __int128 total = 0;
     const auto rounded = [&](Bytes bytes) {
       return (static_cast<__int128>(bytes) + p_.align - 1) / p_.align * p_.align;
@@ -54,13 +54,13 @@ class Verifier {
       const Bytes bytes = p_.buffers[b].bytes;
       if (bytes < 0) return broken("buffers[{}].bytes: {} is negative", b, bytes);
       total += rounded(bytes);
-      if (total > kMostBytes) return broken("buffers[{}].bytes: the buffers up to here exceed 2^62 bytes", b);
+      if (total > kMostBytes) return broken("buffers[{}].bytes: the buffers up to here exceed 2^60 bytes", b);
     }
     for (std::size_t t = 0; t < p_.tasks.size(); ++t) {
       const Bytes bytes = p_.tasks[t].workspace;
       if (bytes < 0) return broken("tasks[{}].workspace: {} is negative", t, bytes);
       if (total + rounded(bytes) > kMostBytes)
-        return broken("tasks[{}].workspace: exceeds 2^62 bytes with the buffers", t);
+        return broken("tasks[{}].workspace: exceeds 2^60 bytes with the buffers", t);
     }
     return true;
   }

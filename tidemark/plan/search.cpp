@@ -8,9 +8,12 @@ namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
 constexpr double kHeat = 0.05;  // of the mean seconds of an extra run: what a round may lose
+constexpr std::int32_t kSources = 8, kAllSources = 64;  // blocks that others are made like, in one go
+constexpr std::size_t kFirstRules = 2, kAllRules = 100;
 constexpr std::size_t kStarts = 4, kMoreStarts = 12;  // searched from first, and when these lead no further
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
+constexpr std::int64_t kSmall = 500;       // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
 
@@ -48,8 +51,31 @@ bool Search::offer(const std::vector<TaskId>& runs) {
   if (!options_.recompute && line_.run_count() > static_cast<std::int32_t>(model_->order.size()))
     return false;
   consider();
-  if (line_.peak() <= options_.budget) starts_.push_back({seconds_now(), runs});
+  bool fits = line_.peak() <= options_.budget;
+  if (!fits && options_.recompute) {
+    fits = model_->has_copies()
+               ? tiers_.repair(improve_.rng(), *limit_)
+               : drops_.repair(std::numeric_limits<double>::infinity(), 0, improve_.rng(),
+                               100 + line_.run_count(), Drops::Failing::leave) == Drops::Outcome::fits;
+    if (fits) settle();
+    consider();
+  }
+  if (fits) starts_.push_back({seconds_now(), line_.runs()});
   return true;
+}
+
+// What is done in some blocks, in all of them.
+bool Search::stitch_blocks(std::int32_t most_sources) {
+  if (!blocks_ || !blocks_->found()) return false;
+  std::vector<std::int32_t> sources;
+  const std::int32_t count = blocks_->count();
+  if (count <= most_sources) {
+    for (std::int32_t k = 0; k < count; ++k) sources.push_back(k);
+  } else {
+    for (std::int32_t k = 0; k < most_sources; ++k)
+      sources.push_back(static_cast<std::int32_t>(improve_.rng().below(count)));
+  }
+  return stitch(line_, *blocks_, options_.budget, sources, *limit_) > 0;
 }
 
 void Search::adopt(const Search& other) {
@@ -57,6 +83,7 @@ void Search::adopt(const Search& other) {
   floor_ = other.floor_;
   tried_all_ = other.tried_all_;
   drops_.set_price(other.drops_.price());
+  blocks_ = other.blocks_;
   adopt_best(other);
 }
 
@@ -93,7 +120,7 @@ bool Search::reorder_and_repair() {
                        Drops::Failing::leave) == Drops::Outcome::fits;
 }
 
-void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
+void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule, std::size_t last_rule) {
   using Side = CutRule::Side;
   static constexpr CutRule kRules[] = {{.side = Side::mixed},
                                        {.side = Side::mixed, .segments = 12},
@@ -109,8 +136,9 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
                                  {.side = Side::mixed, .segments = std::max(16, model_->tasks / 4000)},
                                  {.side = Side::mixed, .segments = std::max(64, model_->tasks / 1000)}};
   const bool large = model_->tasks > kMiddling;
-  const std::size_t count = large ? std::size(large_rules) : thorough ? std::size(kRules) : 2;
-  for (std::size_t k = 0; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough; ++k) {
+  const std::size_t count = std::min(last_rule, large ? std::size(large_rules) : std::size(kRules));
+  for (std::size_t k = first_rule; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough;
+       ++k) {
     line_.assign(order, kRoom);
     CutRule rule = large ? large_rules[k] : kRules[k];
     if (found() && limit_->fraction() > 0.25) break;
@@ -126,6 +154,10 @@ void Search::start_from(const std::vector<TaskId>& order, bool thorough) {
     if (!fits) continue;
     settle();
     consider();
+    if (stitch_blocks(kAllSources)) {
+      settle();
+      consider();
+    }
     starts_.push_back({seconds_now(), line_.runs()});
   }
 }
@@ -143,6 +175,8 @@ void Search::start_with_copies(const std::vector<TaskId>& order) {
 }
 
 void Search::start() {
+  if (options_.blocks && options_.recompute && !model_->has_copies() && model_->tasks <= kMiddling)
+    blocks_.emplace(*model_);
   std::vector<TaskId> given = model_->order;
   if (model_->has_copies()) given = with_required_copies(*model_, given, false);
   line_.assign(given, kRoom);
@@ -169,9 +203,16 @@ void Search::start() {
     if (found() && best_seconds_ <= floor_) return;
   }
   const auto n = static_cast<std::int64_t>(model_->order.size());
+  const auto late = [&] { return limit_->time_is_up() || (found() && limit_->fraction() > 0.25); };
+  // A plan first, then better orders to start from.
+  if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
   if (options_.reorder && n <= kMiddling) {
+    const Bytes room = options_.budget - model_->base;
+    reorder_.load(orders.front());
+    const double over = reorder_.overflow(room);
     for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
-      if (limit_->time_is_up()) break;
+      // Where order alone does not take most of the overflow away, more of it hardly does: not worth the time of a large problem.
+      if (late() || (hot > 0.5 && n > kSmall && reorder_.overflow(room) > 0.6 * over)) break;
       orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
       line_.assign(orders.back(), kRoom);
       consider();
@@ -184,13 +225,12 @@ void Search::start() {
   }
   if (options_.recompute) {
     for (std::size_t k = 0; k < orders.size(); ++k) {
-      if (std::find(orders.begin(), orders.begin() + static_cast<std::ptrdiff_t>(k), orders[k]) !=
-          orders.begin() + static_cast<std::ptrdiff_t>(k))
-        continue;
-      start_from(orders[k], k == 0);
-      if (best_seconds_ <= options_.enough ||
-          (found() && (model_->tasks > kMiddling || limit_->fraction() > 0.25)))
-        break;
+      if (best_seconds_ <= options_.enough || late() || (found() && n > kMiddling)) break;
+      const auto here = orders.begin() + static_cast<std::ptrdiff_t>(k);
+      if (k == 0)
+        start_from(orders[k], kFirstRules, kAllRules);
+      else if (std::find(orders.begin(), here, orders[k]) == here)
+        start_from(orders[k], 0, kFirstRules);
     }
   }
   std::stable_sort(starts_.begin(), starts_.end(),
@@ -239,7 +279,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   double current = seconds_now(), least = current;
   double joint =
       options_.reorder && model_->tasks <= kMiddling ? 64 : 0;  // rounds between attempts to reorder
-  std::int64_t round = 0, last_success = 0;
+  std::int64_t round = 0, last_success = 0, last_stitched = 0;
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
          (length > 0 ? round < length : round <= 2 * last_success + kPatience) && limit_->spend_round()) {
     ++round;
@@ -268,6 +308,12 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       current = seconds_now();
       consider();
     }
+    if (round % 128 == 0 && last_success > last_stitched && stitch_blocks(kSources)) {
+      last_stitched = round;
+      line_.forget_log();
+      current = seconds_now();
+      consider();
+    }
     if (current < least * (1 - 1e-9)) {
       least = current;
       last_success = round;
@@ -289,6 +335,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
 // and from the starts in turn, longer each time (iterated local search: Lourenco, Martin, Stuetzle 2003).
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
+  static constexpr double kHeats[] = {1, 0.3, 3};
   const auto count = std::min(starts_.size(), kStarts);
   if (count > 1) {
     for (std::size_t k = 0; k < count; ++k) {
@@ -297,7 +344,6 @@ void Search::improve(const std::function<bool()>& go_on) {
     }
   }
   rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
-  static constexpr double kHeats[] = {1, 0.3, 3};
   for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;
        ++k) {
     Start next{best_seconds_, best_};

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
+#include "tidemark/plan/blocks.h"
 #include "tidemark/plan/improve.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/start_cut.h"
@@ -15,7 +17,7 @@ namespace tidemark::plan {
 struct SearchOptions {
   Bytes budget = 0;
   std::uint64_t seed = 0;
-  bool reorder = true, recompute = true, tiers = true;
+  bool reorder = true, recompute = true, tiers = true, blocks = true;
   double enough = 0;  // seconds at which to stop
 };
 
@@ -23,7 +25,7 @@ class Search {
  public:
   Search(const Model& model, const SearchOptions& options, Limit& limit);
 
-  // A sequence known beforehand, fitting or not: considered, and started from. False if it is no plan under the options.
+  // A sequence known beforehand, made to fit if it does not, and started from. False if it is no plan under the options.
   bool offer(const std::vector<TaskId>& runs);
   void start();
   void improve(const std::function<bool()>& go_on);
@@ -53,7 +55,8 @@ class Search {
   // With the time that copies add.
   double seconds_now() const { return model_->has_copies() ? tiers_.seconds() : line_.seconds(); }
   void start_with_copies(const std::vector<TaskId>& order);
-  void start_from(const std::vector<TaskId>& order, bool thorough);
+  // By the rules of a cut from the first to before the last.
+  void start_from(const std::vector<TaskId>& order, std::size_t first_rule, std::size_t last_rule);
   std::vector<TaskId> anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves);
   struct Stretch {
     double until = 1;         // part of the limit
@@ -62,6 +65,7 @@ class Search {
   };
   void rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on);
   void settle();
+  bool stitch_blocks(std::int32_t most_sources);
   bool reorder_and_repair();
   bool remove_and_reorder();
   double typical_extra() const;
@@ -74,6 +78,7 @@ class Search {
   Improve improve_;
   Reorder reorder_;
   TierSearch tiers_;
+  std::optional<Blocks> blocks_;
   double mean_size_ = 1, floor_ = 0;
   std::vector<Start> starts_;
   std::vector<TaskId> best_;

@@ -44,7 +44,7 @@ double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>
 // The rest is for bounds.
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
-  return (options.bounds ? 0.8 : 1.0) * rest;
+  return (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
 }
 
 class Solver {
@@ -132,14 +132,20 @@ class Solver {
     search.set_enough(enough());
   }
 
-  // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer.
-  std::vector<TaskId> search(Bytes live, Bytes& least_peak) {
+  // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer, and from what it had.
+  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>& from, Bytes& least_peak) {
     SearchOptions o{.budget = live,
                     .seed = options_.seed,
                     .reorder = options_.reorder,
                     .recompute = options_.recompute,
                     .tiers = options_.tiers,
+                    .blocks = options_.blocks,
                     .enough = enough()};
+    if (!from.empty()) {
+      Limit again(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
+      Search near(model_, o, again);
+      if (near.offer(from) && near.found()) return near.best();
+    }
     Search search(model_, o, limit_);
     if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
     search.start();
@@ -198,8 +204,9 @@ class Solver {
 
   Plan best_plan() {
     Bytes least_peak = 0, live = budget_, least_packed = std::numeric_limits<Bytes>::max();
+    std::vector<TaskId> runs;
     for (int k = 0; k < kPackings; ++k) {
-      const std::vector<TaskId> runs = search(live, least_peak);
+      runs = search(live, runs, least_peak);
       if (runs.empty()) break;
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;

@@ -110,6 +110,12 @@ class Estimate {
   int looked_at_ = 0;
 };
 
+// By the name of what it does, as pose gives it.
+Fate::Kind kind_of_maker(const plan::Task& task) {
+  if (task.kind.starts_with("decode")) return Fate::Kind::compressed;
+  return task.kind.find("inverse") != std::string::npos ? Fate::Kind::inverted : Fate::Kind::made_otherwise;
+}
+
 }  // namespace
 
 const char* name_of(Fate::Kind kind) {
@@ -128,6 +134,10 @@ const char* name_of(Fate::Kind kind) {
       return "moved";
     case Fate::Kind::unused:
       return "not made";
+    case Fate::Kind::compressed:
+      return "compressed";
+    case Fate::Kind::inverted:
+      return "inverted";
   }
   return "";
 }
@@ -169,7 +179,7 @@ std::vector<Fate> fates(const plan::Problem& problem, const Story& story) {
     for (const BufferId b : task.writes) {
       if (std::find(task.reads.begin(), task.reads.end(), b) == task.reads.end()) touch(b, true);
       ++result[at(b)].makes;
-      if (task.optional) otherwise[at(b)] = 1;
+      if (task.optional) otherwise[at(b)] = static_cast<char>(kind_of_maker(task));
     }
   }
   const std::int32_t long_life = std::max<std::int32_t>(3, static_cast<std::int32_t>(story.runs.size() / 20));
@@ -181,7 +191,7 @@ std::vector<Fate> fates(const plan::Problem& problem, const Story& story) {
       continue;
     }
     f.kind = moved[b]                                      ? Fate::Kind::moved
-             : otherwise[b]                                ? Fate::Kind::made_otherwise
+             : otherwise[b]                                ? static_cast<Fate::Kind>(otherwise[b])
              : f.makes > 1                                 ? Fate::Kind::made_again
              : f.makes == 0                                ? Fate::Kind::unused
              : f.gap_from >= 0 && kept_gap[b] >= long_life ? Fate::Kind::kept
@@ -205,10 +215,10 @@ std::int32_t peak_run(const Story& story) {
 std::vector<PeakRow> peak_rows(const plan::Problem& problem, const plan::Plan& plan, const Story& story,
                                const std::vector<Fate>& fates) {
   // In this order, as far as there is anything of them.
-  std::vector<PeakRow> rows{{"parameters"},       {"optimizer state"}, {"statistics"},  {"inputs"},
-                            {"resident"},         {"gradients"},       {"kept"},        {"made again"},
-                            {"made another way"}, {"moved"},           {"short-lived"}, {"workspace"},
-                            {"between buffers"}};
+  std::vector<PeakRow> rows{{"parameters"},       {"optimizer state"}, {"statistics"},     {"inputs"},
+                            {"resident"},         {"gradients"},       {"kept"},           {"made again"},
+                            {"made another way"}, {"compressed"},      {"inverted"},       {"moved"},
+                            {"short-lived"},      {"workspace"},       {"between buffers"}};
   const auto row = [&](std::string_view what) -> Bytes& {
     return std::find_if(rows.begin(), rows.end(), [&](const PeakRow& r) { return r.what == what; })->bytes;
   };

@@ -8,7 +8,17 @@
 namespace tidemark {
 
 struct Fate {
-  enum class Kind : std::uint8_t { resident, brief, kept, made_again, made_otherwise, moved, unused };
+  enum class Kind : std::uint8_t {
+    resident,
+    brief,
+    kept,
+    made_again,
+    made_otherwise,
+    moved,
+    unused,
+    compressed,
+    inverted
+  };
   Kind kind = Kind::unused;
   std::int32_t makes = 0, uses = 0;  // runs that write it, runs that read it
   double spent = 0;                  // seconds of the runs that made it again

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tidemark/compile/pose.h"
 
 namespace tidemark {
 
-// By buffer; both empty for a problem that comes from a file.
+// By buffer; empty where they are not known.
 struct Labels {
   std::vector<std::string> type, line;  // "f32(8,16)", "gpt.cpp:88"
   const std::string& type_of(plan::BufferId b) const { return at(type, b); }
@@ -22,5 +23,10 @@ struct Labels {
   }
 };
 TIDEMARK_API Labels labels_of(const Posed& posed);
+
+// In a problem file labels stand as x_types and x_lines, a text for each buffer, which planners do not look at.
+TIDEMARK_API std::string with_labels(std::string problem_json, const Labels& labels);
+// Empty where the file has none, or not one for each buffer.
+TIDEMARK_API Labels read_labels(std::string_view problem_json, std::size_t buffers);
 
 }  // namespace tidemark

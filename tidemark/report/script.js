@@ -78,7 +78,7 @@
     x0s[l] = begin[lifeFirst[l]]; x1s[l] = last >= runs ? now : begin[last];
     const first = !livesOf.has(b);
     if (b >= 0) { if (first) livesOf.set(b, [l]); else livesOf.get(b).push(l); }
-    kinds[l] = b < 0 ? WORK : fate[b] === 5 ? MOVED : fate[b] === 4 ? OTHER : !first ? AGAIN : lifeRuns[l] > longLife ? KEPT : SHORT;
+    kinds[l] = b < 0 ? WORK : fate[b] === 5 ? MOVED : fate[b] === 4 || fate[b] > 6 ? OTHER : !first ? AGAIN : lifeRuns[l] > longLife ? KEPT : SHORT;
   }
   let peakRun = 0;
   for (let i = 1; i < runs; i++) if (runLive[i] > runLive[peakRun]) peakRun = i;
@@ -464,7 +464,7 @@
   const live = [];
   for (let l = 0; l < lives; l++) if (lifeFirst[l] <= peakRun && peakRun < lifeFirst[l] + lifeRuns[l]) live.push(l);
   live.sort((p, q) => lifeBytes[q] - lifeBytes[p]);
-  const FATES = ['', '', 'kept', 'made again', 'made another way', 'moved', ''];
+  const FATES = ['', '', 'kept', 'made again', 'made another way', 'moved', '', 'compressed', 'inverted'];
   rows('at-peak', live.slice(0, 25).map((l) => [[bufferName(lifeBuffer[l]), typeOf(lifeBuffer[l]), bytes(lifeBytes[l]), lifeBuffer[l] < 0 ? '' : FATES[fate[lifeBuffer[l]]]], lifeBuffer[l]]));
   const extra = new Map();
   for (let i = 0; i < runs; i++) if (runAgain[i]) extra.set(runTask[i], (extra.get(runTask[i]) || 0) + 1);

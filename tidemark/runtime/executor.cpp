@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include "tidemark/base/error.h"
 #include "tidemark/store/checksum.h"
@@ -14,6 +15,12 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+std::int64_t work_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
 }  // namespace
@@ -64,6 +71,7 @@ void Executor::drain() {
 }
 
 bool Executor::run(std::span<void* const> residents, Timeline* timeline) {
+  if (timeline != nullptr && timeline->work) timeline->work_begin_ns = work_ns();
   bind(residents);
   try {
     if (carry_out(residents, timeline)) return true;
@@ -143,7 +151,7 @@ bool Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
     }
     if (fingerprints_ && instr.kind == Instr::Kind::run && device_->computes()) compare(instr, i);
     if (timeline != nullptr && i < timeline->entries.size())
-      timeline->entries[i] = {begin, now_ns(), instr.live, instr.task};
+      timeline->entries[i] = {begin, now_ns(), instr.live, instr.task, timeline->work ? work_ns() : 0};
   }
   return true;
 }

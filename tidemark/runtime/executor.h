@@ -17,8 +17,11 @@ struct Timeline {
     std::int64_t begin_ns = 0, end_ns = 0;
     Bytes live = 0;
     std::int32_t task = -1;
+    std::int64_t work_ns = 0;  // CPU time of the process up to its end, where `work` asks for it
   };
   std::vector<Entry> entries;
+  bool work = false;
+  std::int64_t work_begin_ns = 0;
 };
 
 // What every value was when it was first made in a step, so that one made again or fetched can be compared.

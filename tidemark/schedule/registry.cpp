@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tidemark/base/error.h"
+#include "tidemark/schedule/binomial.h"
 #include "tidemark/schedule/need.h"
 #include "tidemark/schedule/schedules.h"
 
@@ -73,12 +74,19 @@ const Named& schedule_named(std::string_view name) {
   fail(Error::Kind::usage, "[schedule] no schedule is named '{}'; there are {}", name, names);
 }
 
-Counts count(std::string_view name, const Spec& spec) {
+std::int64_t revolve_forward_steps(std::int64_t steps, std::int64_t slots) {
+  // Every step once, and r l - C(c + r, r - 1) again, r the least with C(c + r, c) >= l (Griewank & Walther 2000).
+  const std::int64_t r = repetition(steps, slots), less = binomial(slots + r, r - 1);
+  const __int128 total = static_cast<__int128>(steps) * (r + 1) - less;
+  return less >= kHuge || total >= kHuge ? -1 : static_cast<std::int64_t>(total);
+}
+
+Counts count(std::string_view name, const Spec& spec, const std::function<void(const Action&)>& seen) {
   const Named& named = schedule_named(name);
   const SchedulePtr schedule = named.make(spec);
   Limits limits{.steps = spec.steps, .slots = {-1, -1}};
   if (named.bounded_slots) limits.slots = {spec.slots, spec.disk_slots < 0 ? -1 : spec.disk_slots};
-  const Replay r = replay(*schedule, limits);
+  const Replay r = replay(*schedule, limits, seen);
   if (!r.broken.empty()) fail(Error::Kind::internal, "[{}] {}", name, r.broken);
   return r.counts;
 }

@@ -31,6 +31,10 @@ TIDEMARK_API std::span<const Named> schedules();
 // Throws Error(usage) with the names there are.
 TIDEMARK_API const Named& schedule_named(std::string_view name);
 // Makes it, carries it out on counters and checks it; a rule broken is Error(internal).
-TIDEMARK_API Counts count(std::string_view name, const Spec& spec);
+// `seen` is called with every action; it may throw to end it.
+TIDEMARK_API Counts count(std::string_view name, const Spec& spec,
+                          const std::function<void(const Action&)>& seen = {});
+// The forward steps of revolve by its closed form, without carrying it out; -1 where they do not fit 60 bits.
+TIDEMARK_API std::int64_t revolve_forward_steps(std::int64_t steps, std::int64_t slots);
 
 }  // namespace tidemark::schedule

@@ -2,13 +2,13 @@
 #include "tidemark/store/image_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
 #include "tidemark/base/text.h"
+#include "tidemark/store/picture.h"
 
 namespace tidemark {
 namespace {
@@ -16,11 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kCifarPixels = 3 * 32 * 32;
-
-struct Picture {
-  std::int64_t channels = 0, height = 0, width = 0;
-  std::vector<std::uint8_t> pixels;  // by channel
-};
 
 unsigned char byte_at(const std::string& text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
@@ -96,51 +91,6 @@ ImageSet read_cifar(const std::vector<std::string>& paths) {
   return set;
 }
 
-// PGM and PPM, plain (P2, P3) and raw (P5, P6), 8 or 16 bits.
-Picture read_pnm(const std::string& path) {
-  const std::string text = read_file(path);
-  std::size_t at = 2;
-  const auto bad = [&](const char* what) { fail(Error::Kind::data, "[images] {}: {}", path, what); };
-  if (text.size() < 8 || text[0] != 'P' || std::string_view("2356").find(text[1]) == std::string_view::npos)
-    bad("not a PGM or PPM file");
-  const auto number = [&] {
-    for (; at < text.size() && (std::isspace(byte_at(text, at)) != 0 || text[at] == '#'); ++at) {
-      if (text[at] == '#') at = std::min(text.find('\n', at), text.size() - 1);
-    }
-    std::int64_t n = 0;
-    const std::size_t begin = at;
-    for (; at < text.size() && std::isdigit(byte_at(text, at)) != 0 && n < 1'000'000; ++at)
-      n = 10 * n + (text[at] - '0');
-    if (at == begin) bad("a number is missing");
-    return n;
-  };
-  const bool plain = text[1] < '4';
-  Picture p{.channels = text[1] == '3' || text[1] == '6' ? 3 : 1};
-  p.width = number();
-  p.height = number();
-  const std::int64_t most = number();
-  if (p.width < 1 || p.height < 1 || p.width > 65536 || p.height > 65536 || most < 1 || most > 65535)
-    bad("sizes that are none");
-  ++at;  // the one blank behind the header
-  const std::int64_t depth = most > 255 ? 2 : 1, n = p.channels * p.height * p.width;
-  if (!plain && static_cast<std::int64_t>(text.size() - std::min(at, text.size())) < n * depth)
-    bad("truncated");
-  if (plain && static_cast<std::int64_t>(text.size()) < n) bad("truncated");
-  p.pixels.resize(static_cast<std::size_t>(n));
-  const std::int64_t plane = p.height * p.width;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::int64_t v = 0;
-    if (plain) {
-      v = number();
-    } else {
-      for (std::int64_t k = 0; k < depth; ++k) v = 256 * v + byte_at(text, at++);
-    }
-    p.pixels[static_cast<std::size_t>((i % p.channels) * plane + i / p.channels)] =
-        static_cast<std::uint8_t>(std::min<std::int64_t>(255, v * 255 / most));
-  }
-  return p;
-}
-
 // Bilinear, pixel centres at halves, edges repeated.
 void scale(const std::uint8_t* from, std::int64_t height, std::int64_t width, std::int64_t size, float* to) {
   const auto place = [size](std::int64_t i, std::int64_t n) {
@@ -182,11 +132,11 @@ ImageSet read_class_folders(const std::string& folder, std::int64_t size) {
   for (const std::string& kind : sorted_entries(folder, true)) {
     const std::int64_t before = set.count;
     for (const std::string& path : sorted_entries(kind, false)) {
-      if (!path.ends_with(".ppm") && !path.ends_with(".pgm")) {
+      if (!is_picture(path)) {
         other = path;
         continue;
       }
-      const Picture p = read_pnm(path);
+      const Picture p = read_picture(path);
       for (std::int64_t c = 0; c < 3; ++c) {
         scale(p.pixels.data() + (p.channels == 3 ? c : 0) * p.height * p.width, p.height, p.width, size,
               plane.data());
@@ -198,10 +148,9 @@ ImageSet read_class_folders(const std::string& folder, std::int64_t size) {
     if (set.count > before) set.class_names.push_back(fs::path(kind).filename().string());
   }
   if (set.count == 0)
-    fail(Error::Kind::data, "[images] {}: no IDX or CIFAR files, and no folders of .ppm or .pgm files{}",
-         folder,
-         other.empty() ? ""
-                       : fmt::format(" ({} is neither; convert it, for example with ImageMagick)", other));
+    fail(Error::Kind::data,
+         "[images] {}: no IDX or CIFAR files, and no folders of pictures (.ppm .pgm .png .jpg){}", folder,
+         other.empty() ? "" : fmt::format(" ({} is none)", other));
   return set;
 }
 

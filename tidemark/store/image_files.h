@@ -1,4 +1,4 @@
-// Labelled pictures from files: IDX (MNIST), CIFAR's binary form, and folders of PNM files by class. Pixels are bytes;
+// Labelled pictures from files: IDX (MNIST), CIFAR's binary form, and folders of pictures by class. Pixels are bytes;
 // image_batch scales, colours and normalises what a model asks for.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@ struct ImageSet {
 };
 
 // `path` is an IDX file of images beside its labels, a CIFAR .bin file or a folder of them, a folder with either, or one
-// with a folder of .ppm or .pgm files for each class (scaled to size × size). Throws Error(io), or Error(data) naming the
+// with a folder of pictures (picture.h) for each class (scaled to size × size). Throws Error(io), or Error(data) naming the
 // file and what is wrong with it.
 TIDEMARK_API ImageSet read_images(const std::string& path, std::int64_t size);
 

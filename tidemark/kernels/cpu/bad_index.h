@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <new>
 
@@ -18,6 +19,12 @@ struct Indices {
   }
   bool wide;
 };
+
+[[noreturn]] inline void bad_index(const char* op, std::int64_t index, std::int64_t rows) {
+  if (std::strcmp(op, "embedding") == 0)
+    fail(Error::Kind::data, "[embedding] index {} vs table of {} rows", index, rows);
+  fail(Error::Kind::data, "[{}] index {} vs an axis of {}", op, index, rows);
+}
 
 class BadIndex {
  public:

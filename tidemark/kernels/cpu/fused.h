@@ -1,5 +1,5 @@
 // Kernels made of tile programs: one elementwise op, a reduction, or a fused chain of the first that may end
-// in the second. All three run the same loops, so fusing changes no bit. Called by ops/ through Op::kernel.
+// in the second. All three run the same loops, so fusing changes no bit but where ir/fuse.h says. Called by ops/.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -23,12 +23,6 @@ Extents extents_of(const Shape& s, int axis) {
   return e;
 }
 
-[[noreturn]] void bad_index(const char* op, std::int64_t index, std::int64_t rows) {
-  if (std::strcmp(op, "embedding") == 0)
-    fail(Error::Kind::data, "[embedding] index {} vs table of {} rows", index, rows);
-  fail(Error::Kind::data, "[{}] index {} vs an axis of {}", op, index, rows);
-}
-
 void check(const char* op, const BadIndex& bad, const Indices& indices, const void* data, std::int64_t rows) {
   if (bad.found()) bad_index(op, indices.at(data, bad.position()), rows);
 }
@@ -78,37 +72,55 @@ std::unique_ptr<Kernel> take_rows(const KernelSpec& spec, const char* op, int ax
   });
 }
 
+namespace {
+
+// Inputs from `first` on: indices, updates.
+template <typename T>
+void add_in_order(const Operands& o, std::size_t first, const Extents& e, std::int64_t n,
+                  const Indices& indices, int threads, BadIndex& bad) {
+  const Strips strips = strips_of(e.inner, threads);
+  parallel_for(threads, e.outer * strips.count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t item = begin; item < end; ++item) {
+      const std::int64_t out = item / strips.count, from = item % strips.count * strips.width;
+      const std::int64_t to = std::min(e.inner, from + strips.width);
+      for (std::int64_t k = 0; k < n; ++k) {
+        const std::int64_t at = indices.at(o.in[first], k);
+        if (at < 0 || at >= e.rows) {
+          bad.note(k);
+          continue;
+        }
+        T* y = o.output<T>(0) + (out * e.rows + at) * e.inner;
+        const T* x = o.input<T>(first + 1) + (out * n + k) * e.inner;
+#pragma GCC ivdep
+        for (std::int64_t i = from; i < to; ++i) add_to(y[i], x[i]);
+      }
+    }
+  });
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> add_rows(const KernelSpec& spec, const char* op, int axis) {
+  const bool onto = spec.in.size() == 3;
+  const std::size_t first = onto ? 1 : 0;
   const Extents e = extents_of(spec.out[0].type.shape, axis);
-  const std::int64_t n = spec.in[0].type.shape.numel();
-  const Indices indices(spec.in[0].type.dtype);
+  const std::int64_t n = spec.in[first].type.shape.numel();
+  const Indices indices(spec.in[first].type.dtype);
   const int threads = spec.threads;
   return dispatch(spec.out[0].type.dtype, [&]<typename T>() {
     return make_kernel(BadIndex::kBytes, [=](const Operands& o) {
       BadIndex bad(o.workspace);
-      parallel_for(threads, e.outer * e.rows * e.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        std::memset(static_cast<void*>(o.output<T>(0) + begin), 0,
-                    static_cast<std::size_t>(end - begin) * sizeof(T));
-      });
-      const Strips strips = strips_of(e.inner, threads);
-      parallel_for(threads, e.outer * strips.count, 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t item = first; item < last; ++item) {
-          const std::int64_t out = item / strips.count, from = item % strips.count * strips.width;
-          const std::int64_t to = std::min(e.inner, from + strips.width);
-          for (std::int64_t k = 0; k < n; ++k) {
-            const std::int64_t at = indices.at(o.in[0], k);
-            if (at < 0 || at >= e.rows) {
-              bad.note(k);
-              continue;
-            }
-            T* y = o.output<T>(0) + (out * e.rows + at) * e.inner;
-            const T* x = o.input<T>(1) + (out * n + k) * e.inner;
-#pragma GCC ivdep
-            for (std::int64_t i = from; i < to; ++i) add_to(y[i], x[i]);
-          }
-        }
-      });
-      check(op, bad, indices, o.in[0], e.rows);
+      if (!onto || o.in[0] != o.out[0]) {
+        parallel_for(threads, e.outer * e.rows * e.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
+          const auto bytes = static_cast<std::size_t>(end - begin) * sizeof(T);
+          if (onto)
+            std::memcpy(static_cast<void*>(o.output<T>(0) + begin), o.input<T>(0) + begin, bytes);
+          else
+            std::memset(static_cast<void*>(o.output<T>(0) + begin), 0, bytes);
+        });
+      }
+      add_in_order<T>(o, first, e, n, indices, threads, bad);
+      check(op, bad, indices, o.in[first], e.rows);
     });
   });
 }

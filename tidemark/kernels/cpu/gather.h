@@ -8,7 +8,7 @@ namespace tidemark::kernels {
 
 // x (outer, rows, inner), indices (n) -> (outer, n, inner). `op` begins the message about a bad index.
 std::unique_ptr<Kernel> take_rows(const KernelSpec& spec, const char* op, int axis);
-// indices (n), updates (outer, n, inner) -> (outer, rows, inner), zero elsewhere.
+// indices (n), updates (outer, n, inner) -> (outer, rows, inner), zero elsewhere; or added to an array given before them.
 std::unique_ptr<Kernel> add_rows(const KernelSpec& spec, const char* op, int axis);
 // x (outer, rows, inner), indices (outer, n, inner) -> like the indices.
 std::unique_ptr<Kernel> gather(const KernelSpec& spec, int axis);

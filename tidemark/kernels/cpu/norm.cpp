@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/kernels/cpu/rows.h"
+#include "tidemark/kernels/for_floats.h"
 
 namespace tidemark::kernels {
 namespace {
@@ -17,25 +18,6 @@ Rows rows_of(const KernelSpec& spec, std::size_t input) {
   std::int64_t count = 1;
   for (int a = 0; a + 1 < s.rank(); ++a) count *= s[a];
   return {count, s[-1], spec.threads};
-}
-
-template <typename F>
-std::unique_ptr<Kernel> for_floats(DType dtype, Bytes workspace, F f) {
-  const auto make = [&]<typename S>() {
-    return make_kernel(workspace, [f](const Operands& o) { f.template operator()<S>(o); });
-  };
-  switch (dtype) {
-    case DType::f64:
-      return make.template operator()<double>();
-    case DType::f32:
-      return make.template operator()<float>();
-    case DType::bf16:
-      return make.template operator()<Bf16>();
-    case DType::f16:
-      return make.template operator()<F16>();
-    default:
-      return nullptr;
-  }
 }
 
 template <typename S, bool Centred, bool Affine>

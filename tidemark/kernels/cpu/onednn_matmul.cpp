@@ -35,7 +35,8 @@ struct Array {
   }
 };
 
-constexpr Bytes kMostPacked = Bytes{32} << 20;
+// Of b, at a time. Wide parts multiply faster, parts of a long k have nothing from being longer.
+constexpr Bytes kMostPacked = Bytes{32} << 20, kDeepPart = Bytes{8} << 20;
 
 // Read in place, a wide row-major b costs a page an element of a column, and one whose rows are whole pages apart
 // collides with itself in the caches: from 150 down to 60 GFLOP/s. Packed first it does not; that costs a pass over
@@ -43,43 +44,48 @@ constexpr Bytes kMostPacked = Bytes{32} << 20;
 bool pays_to_pack(const Product& p) {
   if (!p.batch.empty() || p.b_n != 1) return false;
   const std::int64_t size = p.k * p.n;
-  return (p.m >= 128 && (p.m >= 1024 || p.n % 1024 == 0 || size >= 1 << 21)) || (p.m >= 512 && size >= 1 << 19);
+  return (p.m >= 128 && (p.m >= 1024 || p.n % 1024 == 0 || size >= 1 << 21)) ||
+         (p.m >= 512 && size >= 1 << 19);
 }
 
-// Workspace: [b in the form the primitive wants, where that is another one | scratchpad].
-class OnednnMatmul final : public Kernel {
- public:
-  OnednnMatmul(const onednn::PrimitiveDesc& desc, const onednn::Desc& a, const onednn::Desc& b,
-               const onednn::Desc& c, int threads)
-      : threads_(threads) {
-    const_dnnl_memory_desc_t wanted = onednn::wanted(desc, DNNL_ARG_WEIGHTS);
-    product_.emplace(desc, std::vector<onednn::Primitive::Argument>{
-                               {DNNL_ARG_SRC, a.get()}, {DNNL_ARG_WEIGHTS, wanted}, {DNNL_ARG_DST, c.get()}});
-    workspace_ = product_->scratchpad();
-    if (dnnl_memory_desc_equal(wanted, b.get()) != 0) return;
-    pack_.emplace(onednn::reorder(b.get(), wanted));
-    packed_ = round_up(onednn::size_of(wanted), 64);
-    workspace_ = packed_ + std::max(product_->scratchpad(), pack_->scratchpad());
-  }
-  void run(const Operands& o) const override {
-    const onednn::Threads scope(threads_);
-    void* const scratch = static_cast<std::byte*>(o.workspace) + packed_;
-    if (pack_) pack_->run({o.in[1], o.workspace, scratch});
-    product_->run({o.in[0], pack_ ? o.workspace : o.in[1], o.out[0], scratch});
-  }
-
- private:
-  int threads_;
-  std::optional<onednn::Primitive> product_, pack_;
-  Bytes packed_ = 0;
+// Part of a product: columns of c, or an interval of k added to what is there.
+struct Part {
+  Product product;
+  std::int64_t a = 0, b = 0, c = 0;  // where it begins, in elements
+  bool add = false;
 };
 
-}  // namespace
+std::vector<Part> parts_of(const Product& p) {
+  if (!pays_to_pack(p) || p.k * p.n * 4 <= kMostPacked) return {{.product = p}};
+  std::vector<Part> parts;
+  const bool deep = p.k >= p.n;
+  const std::int64_t along = deep ? p.k : p.n, across = deep ? p.n : p.k;
+  const std::int64_t most =
+      std::max<std::int64_t>(64, (deep ? kDeepPart : kMostPacked) / 4 / across / 64 * 64);
+  const std::int64_t count = (along + most - 1) / most;
+  const std::int64_t step = round_up((along + count - 1) / count, 64);
+  for (std::int64_t at = 0; at < along; at += step) {
+    Part part{.product = p, .b = at * (deep ? p.b_k : p.b_n), .add = deep && at > 0};
+    (deep ? part.product.k : part.product.n) = std::min(step, along - at);
+    (deep ? part.a : part.c) = at * (deep ? p.a_k : p.c_n);
+    parts.push_back(part);
+  }
+  return parts;
+}
 
-std::unique_ptr<Kernel> onednn_matmul(const Product& p, int threads) {
-  if (p.empty() || p.k == 0 || p.batch.size() > 3) return nullptr;
-  // Too large to be packed whole: our own packs it a block at a time.
-  if (pays_to_pack(p) && p.k * p.n * 4 > kMostPacked) return nullptr;
+// One call of oneDNN. Workspace: [b in the form the primitive wants, where that is another one | scratchpad].
+struct Call {
+  std::optional<onednn::Primitive> product, pack;
+  Bytes packed = 0;
+  Bytes workspace() const { return packed + std::max(product->scratchpad(), pack ? pack->scratchpad() : 0); }
+  void run(const void* a, const void* b, void* c, void* workspace) const {
+    void* const scratch = static_cast<std::byte*>(workspace) + packed;
+    if (pack) pack->run({b, workspace, scratch});
+    product->run({a, pack ? workspace : b, c, scratch});
+  }
+};
+
+std::optional<Call> make_call(const Product& p, bool add) {
   Array a, b, c;
   for (const Product::Axis& axis : p.batch) {
     a.axis(axis.size, axis.a);
@@ -91,23 +97,80 @@ std::unique_ptr<Kernel> onednn_matmul(const Product& p, int threads) {
   c.matrix(p.m, p.n, p.c_m, p.c_n);
   for (const Array* x : {&a, &b, &c}) {
     for (const std::int64_t stride : x->strides) {
-      if (stride < 1) return nullptr;
+      if (stride < 1) return std::nullopt;
     }
   }
-  const onednn::Threads scope(threads);
   const onednn::Desc da = onednn::strided(a.sizes, a.strides), db = onednn::strided(b.sizes, b.strides),
                      dc = onednn::strided(c.sizes, c.strides);
-  const bool pack = pays_to_pack(p);
   const onednn::Desc any = onednn::any_form(b.sizes);
   dnnl_primitive_desc_t desc = nullptr;
-  if (dnnl_matmul_primitive_desc_create(&desc, onednn::engine(), da.get(), pack ? any.get() : db.get(),
-                                        nullptr, dc.get(), onednn::attributes().get()) != dnnl_success) {
-    return nullptr;
+  if (dnnl_matmul_primitive_desc_create(
+          &desc, onednn::engine(), da.get(), pays_to_pack(p) ? any.get() : db.get(), nullptr, dc.get(),
+          (add ? onednn::adding() : onednn::attributes()).get()) != dnnl_success) {
+    return std::nullopt;
   }
   const onednn::PrimitiveDesc owned(desc);
   // Its other implementations allocate behind our back or are slow.
-  if (onednn::implementation(owned).rfind("brg", 0) != 0) return nullptr;
-  return std::make_unique<OnednnMatmul>(owned, da, db, dc, threads);
+  if (onednn::implementation(owned).rfind("brg", 0) != 0) return std::nullopt;
+  const_dnnl_memory_desc_t wanted = onednn::wanted(owned, DNNL_ARG_WEIGHTS);
+  Call call;
+  call.product.emplace(owned,
+                       std::vector<onednn::Primitive::Argument>{
+                           {DNNL_ARG_SRC, da.get()}, {DNNL_ARG_WEIGHTS, wanted}, {DNNL_ARG_DST, dc.get()}});
+  if (dnnl_memory_desc_equal(wanted, db.get()) == 0) {
+    call.pack.emplace(onednn::reorder(db.get(), wanted));
+    call.packed = round_up(onednn::size_of(wanted), 64);
+  }
+  return call;
+}
+
+class OnednnMatmul final : public Kernel {
+ public:
+  OnednnMatmul(std::vector<Part> parts, std::vector<Call> calls, std::vector<std::size_t> call_of,
+               int threads)
+      : parts_(std::move(parts)), calls_(std::move(calls)), call_of_(std::move(call_of)), threads_(threads) {
+    for (const Call& call : calls_) workspace_ = std::max(workspace_, call.workspace());
+  }
+  void run(const Operands& o) const override {
+    const onednn::Threads scope(threads_);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
+      calls_[call_of_[i]].run(o.input<float>(0) + part.a, o.input<float>(1) + part.b,
+                              o.output<float>(0) + part.c, o.workspace);
+    }
+  }
+
+ private:
+  std::vector<Part> parts_;
+  std::vector<Call> calls_;  // one for all parts of one size
+  std::vector<std::size_t> call_of_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> onednn_matmul(const Product& p, int threads) {
+  if (p.empty() || p.k == 0 || p.batch.size() > 3) return nullptr;
+  const onednn::Threads scope(threads);
+  std::vector<Part> parts = parts_of(p);
+  std::vector<Call> calls;
+  std::vector<std::size_t> call_of, first;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto alike = [&](std::size_t j) {
+      return parts[j].product.k == parts[i].product.k && parts[j].product.n == parts[i].product.n &&
+             parts[j].add == parts[i].add;
+    };
+    std::size_t c = 0;
+    while (c < calls.size() && !alike(first[c])) ++c;
+    if (c == calls.size()) {
+      std::optional<Call> call = make_call(parts[i].product, parts[i].add);
+      if (!call) return nullptr;
+      calls.push_back(std::move(*call));
+      first.push_back(i);
+    }
+    call_of.push_back(c);
+  }
+  return std::make_unique<OnednnMatmul>(std::move(parts), std::move(calls), std::move(call_of), threads);
 }
 #else
 std::unique_ptr<Kernel> onednn_matmul(const Product&, int) { return nullptr; }

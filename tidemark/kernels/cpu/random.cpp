@@ -1,34 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/random.h"
 
-#include <limits>
-#include <cmath>
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tidemark/base/parallel.h"
 #include "tidemark/base/random.h"
 #include "tidemark/kernels/cpu/rows.h"
+#include "tidemark/kernels/for_floats.h"
+#include "tidemark/kernels/random_words.h"
 
 namespace tidemark::kernels {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kGroup = 4 * kLanes;  // words drawn together
+constexpr std::int64_t kLanes = kRandomLanes, kGroup = kRandomGroup;
 constexpr std::int64_t kGrain = 256 * kGroup;
-
-struct Key {
-  std::uint64_t key, high;
-};
-Key key_of(const void* key, std::int64_t stream) {
-  const auto* k = static_cast<const std::int64_t*>(key);
-  // Streams are as far apart as the golden ratio puts them.
-  return {static_cast<std::uint64_t>(k[0]) + static_cast<std::uint64_t>(stream) * 0x9E3779B97F4A7C15u,
-          static_cast<std::uint64_t>(k[1])};
-}
 
 // Philox4x32-10 for the 16 counters of group `g`, lane by lane so that the compiler's vectors fit: word w of
 // counter 16 g + l becomes words[16 w + l].
-void draw(const Key& key, std::int64_t g, std::uint32_t* words) {
+void draw(const RandomKey& key, std::int64_t g, std::uint32_t* words) {
   std::uint32_t x0[kLanes], x1[kLanes], x2[kLanes], x3[kLanes];
   for (std::int64_t l = 0; l < kLanes; ++l) {
     const std::uint64_t counter = static_cast<std::uint64_t>(g * kLanes + l);
@@ -77,7 +68,7 @@ template <typename S, typename F>
 void fill(const KernelSpec& spec, const Operands& o, const void* key, F make) {
   using C = Compute<S>;
   const std::int64_t n = spec.out[0].type.shape.numel();
-  const Key k = key_of(key, spec.attrs.integer("stream"));
+  const RandomKey k = random_key(key, spec.attrs.integer("stream"));
   parallel_for(spec.threads, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; at += kPerGroup<C>) {
       std::uint32_t words[kGroup];
@@ -90,60 +81,24 @@ void fill(const KernelSpec& spec, const Operands& o, const void* key, F make) {
   });
 }
 
-template <typename F>
-std::unique_ptr<Kernel> for_floats(const KernelSpec& spec, F f) {
-  const auto make = [&]<typename S>() {
-    return make_kernel(0, [f, spec](const Operands& o) { f.template operator()<S>(spec, o); });
-  };
-  switch (spec.out[0].type.dtype) {
-    case DType::f64:
-      return make.template operator()<double>();
-    case DType::f32:
-      return make.template operator()<float>();
-    case DType::bf16:
-      return make.template operator()<Bf16>();
-    case DType::f16:
-      return make.template operator()<F16>();
-    default:
-      return nullptr;
-  }
-}
-
-// The largest number of the storage type below `high`: rounding must not reach it.
-template <typename S, typename C>
-C largest_below(C high) {
-  if constexpr (std::is_same_v<S, C>) {
-    return std::nextafter(high, -std::numeric_limits<C>::infinity());
-  } else {
-    S s(high);
-    while (static_cast<float>(s) >= high) {
-      if ((s.bits & 0x7fffu) == 0) {
-        s.bits = 0x8001u;
-      } else {
-        s.bits = static_cast<std::uint16_t>((s.bits & 0x8000u) != 0 ? s.bits + 1 : s.bits - 1);
-      }
-    }
-    return static_cast<float>(s);
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> random_uniform(const KernelSpec& spec) {
-  return for_floats(spec, []<typename S>(const KernelSpec& s, const Operands& o) {
+  return for_floats(spec.out[0].type.dtype, 0, [s = spec]<typename S>(const Operands& o) {
     using C = Compute<S>;
     const auto low = static_cast<C>(s.attrs.number("low"));
     const auto high = static_cast<C>(s.attrs.number("high"));
     const C width = high - low, most = std::max(low, largest_below<S>(high));
     fill<S>(s, o, o.in[0], [&](const std::uint32_t* words, C* y) {
-      for (std::int64_t j = 0; j < kPerGroup<C>; ++j) y[j] = std::min(low + width * uniform<C>(words, j), most);
+      for (std::int64_t j = 0; j < kPerGroup<C>; ++j)
+        y[j] = std::min(low + width * uniform<C>(words, j), most);
     });
   });
 }
 
 // Box & Muller (1958): two uniforms give two normals, the halves of a group.
 std::unique_ptr<Kernel> random_normal(const KernelSpec& spec) {
-  return for_floats(spec, []<typename S>(const KernelSpec& s, const Operands& o) {
+  return for_floats(spec.out[0].type.dtype, 0, [s = spec]<typename S>(const Operands& o) {
     using C = Compute<S>;
     const auto mean = static_cast<C>(s.attrs.number("mean")),
                deviation = static_cast<C>(s.attrs.number("deviation"));
@@ -167,12 +122,12 @@ std::unique_ptr<Kernel> random_normal(const KernelSpec& spec) {
 
 // One word an element whatever the dtype, so that the mask is the same for all of them.
 std::unique_ptr<Kernel> dropout(const KernelSpec& spec) {
-  return for_floats(spec, []<typename S>(const KernelSpec& s, const Operands& o) {
+  return for_floats(spec.out[0].type.dtype, 0, [s = spec]<typename S>(const Operands& o) {
     using C = Compute<S>;
     const double rate = s.attrs.number("rate");
     const auto below = static_cast<float>(rate);
     const C scale = rate < 1 ? static_cast<C>(1 / (1 - rate)) : C(0);
-    const Key key = key_of(o.in[1], s.attrs.integer("stream"));
+    const RandomKey key = random_key(o.in[1], s.attrs.integer("stream"));
     parallel_for(s.threads, s.out[0].type.shape.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin; at < end; at += kGroup) {
         std::uint32_t words[kGroup];

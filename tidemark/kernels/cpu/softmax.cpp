@@ -3,6 +3,7 @@
 
 #include "tidemark/kernels/cpu/bad_index.h"
 #include "tidemark/kernels/cpu/rows.h"
+#include "tidemark/kernels/for_floats.h"
 
 namespace tidemark::kernels {
 namespace {
@@ -25,26 +26,6 @@ void each_row(const Rows& r, F f) {
   });
 }
 
-// Makes the kernel for the storage type of the first input.
-template <typename F>
-std::unique_ptr<Kernel> for_floats(const KernelSpec& spec, Bytes workspace, F f) {
-  const auto make = [&]<typename S>() {
-    return make_kernel(workspace, [f](const Operands& o) { f.template operator()<S>(o); });
-  };
-  switch (spec.in[0].type.dtype) {
-    case DType::f64:
-      return make.template operator()<double>();
-    case DType::f32:
-      return make.template operator()<float>();
-    case DType::bf16:
-      return make.template operator()<Bf16>();
-    case DType::f16:
-      return make.template operator()<F16>();
-    default:
-      return nullptr;
-  }
-}
-
 // The greatest of a row (0 where all are -infinity, so that differences are no NaN) and sum(exp(x - max)).
 template <typename S>
 struct RowScale {
@@ -62,7 +43,7 @@ RowScale<S> row_scale(const S* x, std::int64_t n) {
 }  // namespace
 
 std::unique_ptr<Kernel> softmax(const KernelSpec& spec) {
-  return for_floats(spec, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
+  return for_floats(spec.in[0].type.dtype, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
     using C = Compute<S>;
     each_row(r, [&](std::int64_t i) {
       const S* x = o.input<S>(0) + i * r.length;
@@ -85,7 +66,7 @@ std::unique_ptr<Kernel> softmax(const KernelSpec& spec) {
 }
 
 std::unique_ptr<Kernel> log_softmax(const KernelSpec& spec) {
-  return for_floats(spec, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
+  return for_floats(spec.in[0].type.dtype, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
     using C = Compute<S>;
     each_row(r, [&](std::int64_t i) {
       const S* x = o.input<S>(0) + i * r.length;
@@ -99,7 +80,7 @@ std::unique_ptr<Kernel> log_softmax(const KernelSpec& spec) {
 }
 
 std::unique_ptr<Kernel> logsumexp(const KernelSpec& spec) {
-  return for_floats(spec, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
+  return for_floats(spec.in[0].type.dtype, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
     using C = Compute<S>;
     each_row(r, [&](std::int64_t i) {
       const auto [m, sum] = row_scale(o.input<S>(0) + i * r.length, r.length);
@@ -109,7 +90,7 @@ std::unique_ptr<Kernel> logsumexp(const KernelSpec& spec) {
 }
 
 std::unique_ptr<Kernel> softmax_backward(const KernelSpec& spec) {
-  return for_floats(spec, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
+  return for_floats(spec.in[0].type.dtype, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
     using C = Compute<S>;
     each_row(r, [&](std::int64_t i) {
       const S* y = o.input<S>(0) + i * r.length;
@@ -124,7 +105,7 @@ std::unique_ptr<Kernel> softmax_backward(const KernelSpec& spec) {
 }
 
 std::unique_ptr<Kernel> log_softmax_backward(const KernelSpec& spec) {
-  return for_floats(spec, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
+  return for_floats(spec.in[0].type.dtype, 0, [r = rows_of(spec)]<typename S>(const Operands& o) {
     using C = Compute<S>;
     each_row(r, [&](std::int64_t i) {
       const S* y = o.input<S>(0) + i * r.length;
@@ -140,7 +121,7 @@ std::unique_ptr<Kernel> log_softmax_backward(const KernelSpec& spec) {
 std::unique_ptr<Kernel> cross_entropy(const KernelSpec& spec) {
   const std::int64_t ignore = spec.attrs.integer("ignore");
   const Indices labels(spec.in[1].type.dtype);
-  return for_floats(spec, BadIndex::kBytes,
+  return for_floats(spec.in[0].type.dtype, BadIndex::kBytes,
                     [r = rows_of(spec), ignore, labels]<typename S>(const Operands& o) {
                       using C = Compute<S>;
                       BadIndex bad(o.workspace);
@@ -166,24 +147,25 @@ std::unique_ptr<Kernel> cross_entropy(const KernelSpec& spec) {
 std::unique_ptr<Kernel> cross_entropy_backward(const KernelSpec& spec) {
   const std::int64_t ignore = spec.attrs.integer("ignore");
   const Indices labels(spec.in[1].type.dtype);
-  return for_floats(spec, 0, [r = rows_of(spec), ignore, labels]<typename S>(const Operands& o) {
-    using C = Compute<S>;
-    each_row(r, [&](std::int64_t i) {
-      const S* x = o.input<S>(0) + i * r.length;
-      S* d = o.output<S>(0) + i * r.length;
-      const std::int64_t label = labels.at(o.in[1], i);
-      const C lse = o.input<C>(2)[i];
-      const C g = o.input<C>(3)[i];
-      if (label == ignore || label < 0 || label >= r.length) {  // the forward op has refused the latter
-        for (std::int64_t j = 0; j < r.length; ++j) d[j] = S(C(0));
-        return;
-      }
-      const C at_label = g * (scalar::exp(widen(x[label]) - lse) - C(1));
+  return for_floats(
+      spec.in[0].type.dtype, 0, [r = rows_of(spec), ignore, labels]<typename S>(const Operands& o) {
+        using C = Compute<S>;
+        each_row(r, [&](std::int64_t i) {
+          const S* x = o.input<S>(0) + i * r.length;
+          S* d = o.output<S>(0) + i * r.length;
+          const std::int64_t label = labels.at(o.in[1], i);
+          const C lse = o.input<C>(2)[i];
+          const C g = o.input<C>(3)[i];
+          if (label == ignore || label < 0 || label >= r.length) {  // the forward op has refused the latter
+            for (std::int64_t j = 0; j < r.length; ++j) d[j] = S(C(0));
+            return;
+          }
+          const C at_label = g * (scalar::exp(widen(x[label]) - lse) - C(1));
 #pragma GCC ivdep
-      for (std::int64_t j = 0; j < r.length; ++j) d[j] = S(g * scalar::exp(widen(x[j]) - lse));
-      d[label] = S(at_label);
-    });
-  });
+          for (std::int64_t j = 0; j < r.length; ++j) d[j] = S(g * scalar::exp(widen(x[j]) - lse));
+          d[label] = S(at_label);
+        });
+      });
 }
 
 }  // namespace tidemark::kernels

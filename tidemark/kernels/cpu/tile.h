@@ -1,6 +1,6 @@
 // The tile interpreter: a small program of elementwise steps run over tiles of up to kTile elements, so that
 // what lies between the steps never exists in memory. A single op is a program of one step through the same
-// code, hence the same bits fused or not. Used by fused.h.
+// code, hence the same bits fused or not; reductions walk as their operands lie (ir/fuse.h). Used by fused.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
 // Simulated annealing over the set of values kept over the turn, from the greedy one; a budget exceeded is paid for in time.
-// Kirkpatrick, Gelatt & Vecchi 1983; on recomputation, after Shah et al., "FastSA" (NeurIPS 2023), which also moves runs.
+// Kirkpatrick, Gelatt & Vecchi 1983; FastSA (Imanishi et al., NeurIPS 2023) anneals recomputation in another way.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // A genetic algorithm over the set of values kept over the turn: tournaments, two-point crossover along the order in
-// which they are made, mutation, the best always survives. Holland 1975; for recomputation as in Feng & Huang 2021.
+// which they are made, mutation, the best always survives. Holland 1975.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/plan_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tidemark/base/text.h"
+#include "tidemark/compile/compile.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/matmul.h"
+#include "tidemark/ops/reduce.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+Tensor loss(const std::vector<Tensor>& w, const Tensor& x) {
+  Tensor h = x;
+  for (const Tensor& m : w) h = tanh(matmul(h, m));
+  return mean(square(h));
+}
+std::vector<Tensor> weights() { return std::vector<Tensor>(5, full({16, 16}, 0.02)); }
+
+class PlanCacheTest : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> all;
+    if (fs::exists(folder_)) {
+      for (const auto& f : fs::directory_iterator(folder_)) all.push_back(f.path().string());
+    }
+    return all;
+  }
+  plan::Plan planned(const Budget& budget, std::int64_t batch = 128) {
+    auto f = compile(value_and_grad(loss),
+                     {.memory = budget, .time_limit = 0.1, .correct = false, .plan_cache = folder_});
+    return f.plan_for(weights(), full({batch, 16}, 0.5)).plan();
+  }
+  std::string folder_ = testing::TempDir() + "tidemark_plans";
+};
+
+TEST_F(PlanCacheTest, APlanIsFoundAgainAndOneForAnotherBudgetIsNot) {
+  const plan::Plan first = planned(0.9);
+  ASSERT_EQ(files().size(), 1u);
+  const auto written = fs::last_write_time(files()[0]);
+  const plan::Plan second = planned(0.9);
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(fs::last_write_time(files()[0]), written) << "found, not planned";
+  EXPECT_EQ(second.seconds, first.seconds);
+  EXPECT_EQ(second.peak, first.peak);
+  planned(0.95);
+  EXPECT_EQ(files().size(), 2u);
+  planned(0.9, 64);
+  EXPECT_EQ(files().size(), 3u);
+}
+
+TEST_F(PlanCacheTest, DamagedFilesArePlannedAnew) {
+  planned(0.9);
+  const std::string path = files()[0], whole = read_file(path);
+  std::string moved = whole;
+  const std::size_t at = moved.find("\"peak\"");
+  ASSERT_NE(at, std::string::npos);
+  for (const std::string& text : {std::string(), whole.substr(0, whole.size() / 2), std::string("garbage"),
+                                  moved.replace(at, 6, "\"pork\"")}) {
+    write_file(path, text);
+    const plan::Plan plan = planned(0.9);
+    EXPECT_FALSE(plan.steps.empty());
+    EXPECT_NE(read_file(path), text) << "and written again whole";
+  }
+}
+
+TEST_F(PlanCacheTest, APlanOfAnotherProblemIsNotTaken) {
+  planned(0.9);
+  const std::string mine = files()[0];
+  planned(0.9, 64);
+  for (const std::string& f : files()) {
+    if (f != mine) fs::copy_file(f, mine, fs::copy_options::overwrite_existing);
+  }
+  const plan::Plan plan = planned(0.9);
+  auto f = compile(value_and_grad(loss), {.memory = 0.9, .time_limit = 0.1});
+  EXPECT_EQ(plan::check(f.plan_for(weights(), full({128, 16}, 0.5)).problem(), plan), "");
+}
+
+TEST_F(PlanCacheTest, AFolderThatCannotBeMadeCostsNothing) {
+  write_file(folder_, "a file");
+  EXPECT_FALSE(planned(0.9).steps.empty());
+}
+
+TEST(Shapes, AllPlansShareOneArenaAndBucketsArePlannedAhead) {
+  const auto device = cpu({.threads = 1});
+  auto f = compile(
+      value_and_grad(loss),
+      {.device = device, .correct = false, .shapes = {{{{256, 16}, DType::f32}}, {{{64, 16}, DType::f32}}}});
+  const auto first = f(weights(), full({128, 16}, 0.5));
+  const Bytes middle = device->allocated();
+  EXPECT_GT(middle, 0);
+  const auto large = f(weights(), full({256, 16}, 0.25));
+  EXPECT_GT(device->allocated(), middle);
+  const Bytes all = device->allocated();
+  EXPECT_EQ(all, f.plan_for(weights(), full({256, 16}, 0.5)).program().arena_bytes)
+      << "one arena, of the largest";
+  const float held = first.value.item<float>();
+  const auto again = f(weights(), full({128, 16}, 0.5));
+  EXPECT_EQ(device->allocated(), all);
+  EXPECT_EQ(again.value.item<float>(), held);
+  EXPECT_EQ(first.value.item<float>(), held) << "results that are held survive other shapes";
+  EXPECT_NE(large.value.item<float>(), held);
+  EXPECT_EQ(f.plan_for(weights(), full({256, 16}, 0.5)).peak_measured(),
+            f.plan_for(weights(), full({256, 16}, 0.5)).peak_predicted());
+}
+
+TEST(Shapes, ABucketTooManyIsAnError) {
+  const std::vector<Type> three(3, Type{{4}, DType::f32});
+  auto f = compile([](const Tensor& x) { return x * 2.0; }, {.shapes = {three}});
+  EXPECT_THROW(f(ones({2})), Error);
+}
+
+// A device with less memory than it says.
+class Stingy final : public Device {
+ public:
+  explicit Stingy(Bytes most) : inner_(cpu({.threads = 1})), most_(most) {}
+  std::string name() const override { return "cpu"; }
+  int threads() const override { return 1; }
+  std::shared_ptr<std::byte> allocate(Bytes bytes) override {
+    if (bytes > most_) fail(Error::Kind::out_of_memory, "[stingy] {} refused", format_bytes(bytes));
+    return inner_->allocate(bytes);
+  }
+  void launch(const Instr& i, std::span<const Place> p, const Operands& o) override {
+    inner_->launch(i, p, o);
+  }
+  Bytes allocated() const override { return inner_->allocated(); }
+  Bytes peak() const override { return inner_->peak(); }
+
+ private:
+  std::shared_ptr<Device> inner_;
+  Bytes most_;
+};
+
+TEST(RefusedMemory, TheNextSmallerPlanIsTakenAndSaid) {
+  const Tensor x = full({256, 16}, 0.5);
+  auto plenty = compile(value_and_grad(loss), {.device = cpu({.threads = 1}), .correct = false});
+  const float wanted = plenty(weights(), x).value.item<float>();
+  const Bytes arena = plenty.plan_for(weights(), x).program().arena_bytes;
+  auto f = compile(value_and_grad(loss),
+                   {.device = std::make_shared<Stingy>(arena * 8 / 10), .time_limit = 0.2, .correct = false});
+  EXPECT_EQ(f(weights(), x).value.item<float>(), wanted);
+  const Compiled& c = f.plan_for(weights(), x);
+  EXPECT_LE(c.program().arena_bytes, arena * 8 / 10);
+  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+  ASSERT_GE(c.notes().size(), 1u);
+  EXPECT_THAT(c.notes()[0], testing::HasSubstr("refused"));
+  auto none = compile(value_and_grad(loss),
+                      {.device = std::make_shared<Stingy>(10), .time_limit = 0.1, .correct = false});
+  EXPECT_THROW(none(weights(), x), Error);
+}
+
+TEST(Refusal, SaysWhoMeetsWhereAndWhatWouldHelp) {
+  auto f = compile(value_and_grad(loss), {.memory = 60_KiB, .time_limit = 0.2});
+  try {
+    f(weights(), full({512, 16}, 0.5));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    const std::string text = e.what();
+    EXPECT_THAT(text, testing::HasSubstr("does not fit 60.00 KiB; needs at least "));
+    EXPECT_THAT(text, testing::HasSubstr("tensors meet at "));
+    EXPECT_THAT(text, testing::HasSubstr("plan_cache_test.cpp:"));
+    EXPECT_THAT(text, testing::HasSubstr("what helps: a budget "));
+  }
+  auto state = compile(value_and_grad(loss), {.memory = 2_KiB, .time_limit = 0.2});
+  EXPECT_THAT(
+      [&] {
+        state(weights(), full({512, 16}, 0.5));
+      },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("parameters, state and inputs")));
+}
+
+}  // namespace
+}  // namespace tidemark

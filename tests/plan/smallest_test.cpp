@@ -1,0 +1,95 @@
+// The least budget: how low it gets on chains whose answer is known, and what it says of sizes that make no sense.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/smallest.h"
+
+#include <gtest/gtest.h>
+
+#include "random_problem.h"
+#include "tidemark/base/error.h"
+#include "tidemark/plan/finish.h"
+#include "tidemark/plan/frugal.h"
+#include "tidemark/plan/peak.h"
+#include "tidemark/plan/proof.h"
+
+namespace tidemark::plan {
+namespace {
+
+// There and back: backward task i reads what forward task n - 1 - i wrote and the gradient before it.
+Problem there_and_back(int n) {
+  Problem p;
+  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
+  for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({.name = "b" + std::to_string(i), .bytes = 100});
+  for (int i = 0; i < 2 * n; ++i) {
+    Task t{.name = "t" + std::to_string(i), .reads = {i}, .writes = {i + 1}, .seconds = 1};
+    if (i >= n) t.reads.push_back(2 * n - i);
+    p.tasks.push_back(std::move(t));
+  }
+  p.outputs = {2 * n};
+  return p;
+}
+
+Options counted() {
+  Options o;
+  o.effort = 20;
+  o.time_limit = 1e9;
+  return o;
+}
+
+TEST(SmallestPeak, AChainNeedsThreeBuffers) {
+  // A gradient, what it is multiplied with, and the new one; the chain is made again from its beginning beside the gradient.
+  const Problem p = there_and_back(12);
+  for (const bool offsets : {false, true}) {
+    Options o = counted();
+    o.offsets = offsets;
+    const SmallestPeak least = smallest_peak(p, o);
+    EXPECT_EQ(least.budget, 310) << offsets;
+    EXPECT_EQ(least.bound, 310) << offsets;
+    EXPECT_EQ(check(p, least.plan), "") << offsets;
+    EXPECT_EQ(verify_proof(p, least.plan), "") << offsets;
+    EXPECT_NE(least.why.find("first runs"), std::string::npos) << least.why;
+  }
+}
+
+TEST(SmallestPeak, FrugalRunsAreAPlanWithinTheBudgetTheyWereMadeFor) {
+  int made = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RandomProblem shape;
+    shape.tasks = 14;
+    shape.tiers = shape.makers = shape.in_place = false;
+    const Problem p = random_problem(seed, shape);
+    std::vector<TaskId> list;
+    for (std::size_t t = 0; t < p.tasks.size(); ++t) list.push_back(static_cast<TaskId>(t));
+    const Bytes least = peak_bound(Values(p)).bytes, most = store_all_live_peak(p);
+    for (const double f : {0.0, 0.3, 0.7}) {
+      const Bytes budget = least + static_cast<Bytes>(f * static_cast<double>(most - least));
+      const std::vector<TaskId> runs = frugal_runs(p, list, budget, 1000, [] { return true; });
+      if (runs.empty()) continue;
+      ++made;
+      std::vector<Step> steps;
+      for (const TaskId t : runs) steps.push_back({Step::Kind::run, t, -1, {}});
+      Options o;
+      o.budget = budget;
+      o.offsets = false;
+      const Plan plan = finish(p, std::move(steps), o);
+      EXPECT_EQ(check(p, plan), "") << seed;
+      EXPECT_LE(plan.live_peak, budget) << seed;
+      EXPECT_NE(plan.status, Plan::Status::infeasible) << seed << ": " << plan.reason;
+    }
+  }
+  EXPECT_GT(made, 60);
+}
+
+TEST(SmallestPeak, SizesThatOverflowAreRefusedBeforeAnythingIsAddedUp) {
+  Problem p = there_and_back(3);
+  p.tasks[2].workspace = Bytes{1} << 61;
+  EXPECT_NE(verify(p), "");
+  p.tasks[2].workspace = Bytes{1} << 59;
+  ASSERT_EQ(verify(p), "");
+  const SmallestPeak least = smallest_peak(p, counted());
+  EXPECT_GE(least.bound, Bytes{1} << 59);
+  EXPECT_GE(least.budget, least.bound);
+  EXPECT_EQ(check(p, least.plan), "");
+}
+
+}  // namespace
+}  // namespace tidemark::plan

@@ -1,0 +1,25 @@
+// The arena that all programs of a compiled function share: as large as the largest of them needs, since only one runs at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/compile/compiled.h"
+#include "tidemark/ir/storage.h"
+
+namespace tidemark {
+
+struct SharedArena {
+  std::shared_ptr<Device> device;
+  std::shared_ptr<std::byte> memory = nullptr;
+  Bytes bytes = 0;     // asked for
+  Bytes measured = 0;  // what the device counted for it
+  std::vector<Compiled*> users = {};
+  std::vector<std::weak_ptr<Storage>> lent = {};  // results that lie in it
+
+  // Results of the last run that somebody still holds are copied out.
+  void take_back();
+  // At least so large. What is there is given back before more is asked for; throws Error(out_of_memory) where the device refuses.
+  void grow(Bytes wanted);
+  void release();
+};
+
+}  // namespace tidemark
