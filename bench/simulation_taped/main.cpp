@@ -1,5 +1,5 @@
 // bench_simulation_taped [steps] [longer]: Burgers' equation (1000 cells) through `checkpointed` in 1 MB, beside one tape of all
-// steps: cost a step when warm, and of the first run in a fresh process. CPU seconds. `longer`: that many steps too, in the same memory.
+// steps: cost a step when warm, in turns, and of the first run in a fresh process. CPU seconds, medians. `longer`: that many steps too, in the same memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -89,10 +89,9 @@ double fresh(const std::function<double()>& f) {
   return seconds;
 }
 
-double least(int times, const std::function<double()>& f) {
-  double best = 1e300;
-  for (int i = 0; i < times; ++i) best = std::min(best, f());
-  return best;
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
 }
 
 }  // namespace
@@ -108,23 +107,22 @@ int main(int argc, char** argv) {
     Tape tape;
     return by_tape(p, tape).seconds;
   });
-  const double checkpoints = least(3, [&] { return by_checkpoints(p, memory).seconds; });
   const Result ours = by_checkpoints(p, memory);
-  double full = 0, difference = 0;
+  // In turns, so that a busy machine slows both.
+  std::vector<double> in_memory, on_tape, ratios;
+  double difference = 0;
   {
     Tape tape;
-    Result all = by_tape(p, tape);
-    full = least(2, [&] { return by_tape(p, tape).seconds; });
+    const Result all = by_tape(p, tape);
     for (std::size_t i = 0; i < all.gradient.size(); ++i)
       difference = std::max(difference, std::abs(all.gradient[i] - ours.gradient[i]));
+    for (int round = 0; round < 5; ++round) {
+      in_memory.push_back(by_checkpoints(p, memory).seconds);
+      on_tape.push_back(by_tape(p, tape).seconds);
+      ratios.push_back(in_memory.back() / on_tape.back());
+    }
   }
-  const bench::Burgers shorter{.cells = 1000, .steps = 1000};
-  double small = 0;
-  {
-    Tape tape;
-    by_tape(shorter, tape);
-    small = least(5, [&] { return by_tape(shorter, tape).seconds; });
-  }
+  const double checkpoints = median(in_memory), full = median(on_tape);
   fmt::print("{}\n", ours.report.explain());
   fmt::print("peak predicted {} B, measured {} B; forward steps predicted {}, measured {}\n",
              ours.report.peak, ours.report.measured_peak, ours.report.forward_steps,
@@ -132,8 +130,6 @@ int main(int argc, char** argv) {
   fmt::print("in 1 MB, warm                {:8.2f} us a step\n", us(checkpoints, steps));
   fmt::print("one tape of all, warm        {:8.2f} us a step: {:.2f} x\n", us(full, steps),
              checkpoints / full);
-  fmt::print("one tape of 1000 steps, warm {:8.2f} us a step: {:.2f} x\n", us(small, 1000),
-             us(checkpoints, steps) / us(small, 1000));
   fmt::print("first run in a fresh process {:8.2f} us a step in 1 MB, {:.2f} on one tape\n",
              us(fresh_checkpoints, steps), us(fresh_tape, steps));
   fmt::print("largest difference of the gradients {:.1e}\n", difference);
