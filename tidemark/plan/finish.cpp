@@ -186,7 +186,8 @@ Plan with_drops(const Problem& problem, std::vector<Step> runs) {
   return plan;
 }
 
-void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit) {
+void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted) {
+  constexpr std::int64_t kNodes = 200'000;
   std::vector<Interval> intervals;
   std::vector<std::int32_t> open(problem.buffers.size(), -1);  // the interval in which a live buffer stands
   std::vector<bool> leaving(problem.buffers.size(), false);    // an evict is under way
@@ -236,7 +237,10 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
     }
   }
   const Packing packing =
-      pack(intervals, {.align = problem.align, .capacity = capacity, .time_limit = time_limit});
+      pack(intervals, {.align = problem.align,
+                       .capacity = capacity,
+                       .time_limit = time_limit,
+                       .effort = counted ? kNodes : -1});
   for (std::size_t i = 0; i < intervals.size(); ++i) plan.placements[i].offset = packing.offsets[i];
   plan.has_arena = true;
   plan.arena_bytes = packing.bytes;
@@ -256,7 +260,7 @@ Plan finish(const Problem& problem, std::vector<Step> runs, const Options& optio
   }
   if (options.offsets && (options.budget < 0 || plan.live_peak <= options.budget)) {
     place(problem, plan, options.budget < 0 ? -1 : options.budget - resident_bytes(problem),
-          options.time_limit);
+          options.time_limit, options.effort >= 0);
   }
   if (options.bounds) {
     plan.seconds_bound = floor_seconds(problem);

@@ -20,7 +20,8 @@ TIDEMARK_API Plan finish(const Problem& problem, std::vector<Step> runs, const O
 TIDEMARK_API Plan with_drops(const Problem& problem, std::vector<Step> runs);
 
 // Gives every buffer and workspace of `plan`'s steps a place: placements, arena_bytes, peak. Stops early at a
-// packing that fits `capacity` (the arena's share of the budget; -1: as small as possible).
-TIDEMARK_API void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit);
+// packing that fits `capacity` (the arena's share of the budget; -1: as small as possible). `counted`: after a fixed
+// number of search nodes, so that the answer does not depend on the time.
+TIDEMARK_API void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted);
 
 }  // namespace tidemark::plan

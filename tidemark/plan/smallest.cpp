@@ -137,7 +137,7 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
     }
     if (!down.steps().empty()) {
       Plan plan = plan_of(problem, down.steps());
-      if (options.offsets) place(problem, plan, -1, std::clamp(0.2 * options.time_limit, 0.05, 1.0));
+      if (options.offsets) place(problem, plan, -1, std::clamp(0.2 * options.time_limit, 0.05, 1.0), counted);
       if (plan.peak < result.budget) {
         result.budget = plan.peak;
         result.plan = std::move(plan);

@@ -216,7 +216,8 @@ class Solver {
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
       const Bytes arena = budget_ - model_.base;
-      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit));
+      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit),
+            options_.effort >= 0);
       if (plan.peak <= budget_) return plan;
       least_packed = std::min(least_packed, plan.peak);
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
