@@ -59,6 +59,14 @@ Allocations count_allocations(const std::function<void()>& f) {
   return {calls, largest};
 }
 
+bool allocations_are_counted() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return true;
+#endif
+}
+
 std::int64_t bytes_in_use() { return static_cast<std::int64_t>(mallinfo2().uordblks); }
 
 }  // namespace tidemark
