@@ -165,19 +165,14 @@ void offer(MakerPass& pass, plan::TaskId t, const Node& reader, std::size_t i) {
 }  // namespace
 
 void find_in_consumer(MakerPass& pass) {
-  const std::size_t tasks = pass.posed.problem.tasks.size();
-  for (std::size_t t = 0; t < tasks; ++t) {
-    const plan::Task& task = pass.posed.problem.tasks[t];
-    const std::int32_t n = pass.posed.binding.node_of_task[t];
-    if (task.optional || task.once || n < 0) continue;
-    const Node& node = pass.posed.binding.graph.nodes[at(n)];
-    if (!is_chain(node) && node.op != &fused_fold_op) continue;
+  for_each_node_task(pass, [&](plan::TaskId t, const Node& node) {
+    if (!is_chain(node) && node.op != &fused_fold_op) return;
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       if (std::find(node.in.begin(), node.in.begin() + static_cast<std::ptrdiff_t>(i), node.in[i]) ==
           node.in.begin() + static_cast<std::ptrdiff_t>(i))
-        offer(pass, static_cast<plan::TaskId>(t), node, i);
+        offer(pass, t, node, i);
     }
-  }
+  });
 }
 
 }  // namespace tidemark

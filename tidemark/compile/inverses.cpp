@@ -174,15 +174,10 @@ void offer(MakerPass& pass, plan::TaskId t, const Node& node) {
 }  // namespace
 
 void find_inverses(MakerPass& pass) {
-  const std::size_t tasks = pass.posed.problem.tasks.size();
-  for (std::size_t t = 0; t < tasks; ++t) {
-    const plan::Task& task = pass.posed.problem.tasks[t];
-    const std::int32_t n = pass.posed.binding.node_of_task[t];
-    if (task.optional || task.once || n < 0) continue;
-    const Node& node = pass.posed.binding.graph.nodes[at(n)];
+  for_each_node_task(pass, [&](plan::TaskId t, const Node& node) {
     if (node.op == &fused_op || (node.op->elementwise() && node.in.size() == 2 && node.out.size() == 1))
-      offer(pass, static_cast<plan::TaskId>(t), node);
-  }
+      offer(pass, t, node);
+  });
 }
 
 }  // namespace tidemark

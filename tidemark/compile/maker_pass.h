@@ -53,6 +53,18 @@ class MakerPass {
   std::vector<Maker> makers_;
 };
 
+// Calls f(task, node) for every required task of a node that may run again.
+template <typename F>
+void for_each_node_task(MakerPass& pass, F&& f) {
+  const std::size_t tasks = pass.posed.problem.tasks.size();  // f may add some
+  for (std::size_t t = 0; t < tasks; ++t) {
+    const plan::Task& task = pass.posed.problem.tasks[t];
+    const std::int32_t n = pass.posed.binding.node_of_task[t];
+    if (!task.optional && !task.once && n >= 0)
+      f(static_cast<plan::TaskId>(t), pass.posed.binding.graph.nodes[static_cast<std::size_t>(n)]);
+  }
+}
+
 void find_factors(MakerPass& pass);      // masks and derivative factors
 void find_in_consumer(MakerPass& pass);  // cheap chains made inside the kernel that reads them
 void find_codecs(MakerPass& pass);

@@ -3,29 +3,13 @@
 
 #include <cmath>
 
-#include "tidemark/kernels/accumulate.h"
 #include "tidemark/kernels/for_floats.h"
+#include "tidemark/kernels/ref/rows.h"
 
 namespace tidemark::kernels {
 namespace {
 
 using I = std::int64_t;
-// Statistics of bf16 and f16 rows are f32.
-template <typename S>
-using Wide = std::conditional_t<std::is_same_v<S, double>, double, float>;
-
-template <typename S>
-double number(S x) {
-  return static_cast<double>(load(x));
-}
-
-struct Rows {
-  explicit Rows(const Value& v) : length(v.type.shape[-1]) {
-    for (int a = 0; a + 1 < v.type.shape.rank(); ++a) count *= v.type.shape[a];
-  }
-  I count = 1, length;
-};
-
 template <typename S>
 void forward(const Operands& o, const Rows& r, NormKind kind, double epsilon) {
   const I n = r.length;

@@ -5,31 +5,14 @@
 #include <cmath>
 #include <limits>
 
-#include "tidemark/kernels/accumulate.h"
 #include "tidemark/kernels/cpu/bad_index.h"
 #include "tidemark/kernels/for_floats.h"
+#include "tidemark/kernels/ref/rows.h"
 
 namespace tidemark::kernels {
 namespace {
 
 using I = std::int64_t;
-// Losses and statistics of bf16 and f16 rows are f32.
-template <typename S>
-using Wide = std::conditional_t<std::is_same_v<S, double>, double, float>;
-
-template <typename S>
-double number(S x) {
-  return static_cast<double>(load(x));
-}
-
-struct Rows {
-  explicit Rows(const KernelSpec& spec) : length(spec.in[0].type.shape[-1]) {
-    const Shape& s = spec.in[0].type.shape;
-    for (int a = 0; a + 1 < s.rank(); ++a) count *= s[a];
-  }
-  I count = 1, length;
-};
-
 // log(sum(exp(x))); the greatest is taken out first, so that nothing overflows.
 template <typename S>
 double log_sum(const S* x, I n) {
@@ -43,7 +26,7 @@ double log_sum(const S* x, I n) {
 // f<S>(operands, row) for every row.
 template <typename F>
 std::unique_ptr<Kernel> by_rows(const KernelSpec& spec, F f) {
-  return for_floats(spec.in[0].type.dtype, 0, [r = Rows(spec), f]<typename S>(const Operands& o) {
+  return for_floats(spec.in[0].type.dtype, 0, [r = Rows(spec.in[0]), f]<typename S>(const Operands& o) {
     for (I i = 0; i < r.count; ++i) f.template operator()<S>(o, i, r.length);
   });
 }
