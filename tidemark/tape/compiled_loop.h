@@ -19,17 +19,19 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
         state_numbers_(state),
         parameter_numbers_(parameters),
         next_adjoint_(this->adjoint_.size()),
-        next_parameter_adjoint_(this->parameter_adjoint_.size()),
-        paths_(step.how.compiler, step.how.paths,
-               static_cast<std::size_t>(std::max<std::int64_t>(step.how.period, 1))) {
-    if (step.how.period < 1)
-      fail(Error::Kind::usage, "[compiled] a period of {} steps vs at least 1", step.how.period);
+        next_parameter_adjoint_(this->parameter_adjoint_.size()) {
     parameter_numbers_.read(parameters, parameter_values_);
+    std::vector<double> key{static_cast<double>(state_numbers_.size()),
+                            static_cast<double>(parameter_numbers_.size())};
+    append_rest<State>(state, key);
+    append_rest<Parameters>(parameters, key);
+    paths_ = step.paths->at(std::move(key), step.how);
+    paths_->thaw();
   }
 
   std::unique_ptr<StepTape> tape(std::int64_t step) override {
     if (!this->settled_) {  // the first step: how large a tape is where one is needed, and the first path
-      add_path(step);
+      if (paths_->size() == 0) add_path(step);
       return Base::tape(step);
     }
     std::unique_ptr<State<double>> kept;
@@ -68,18 +70,18 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
 
   Bytes settle() override {
     taped_bytes_ = Base::settle();
-    paths_.freeze();
+    paths_->freeze();
     return this->state_bytes();
   }
   Bytes beside() const override {
     const std::size_t numbers = 2 * (state_numbers_.size() + parameter_numbers_.size());
-    return Base::beside() + taped_bytes_ + paths_.bytes() + static_cast<Bytes>(numbers * sizeof(double));
+    return Base::beside() + taped_bytes_ + paths_->bytes() + static_cast<Bytes>(numbers * sizeof(double));
   }
   void report(CheckpointReport& r) const {
     r.compiled_steps = compiled_steps_;
     r.taped_steps = taped_steps_;
-    r.paths = paths_.size();
-    r.not_compiled = paths_.refused();
+    r.paths = paths_->size();
+    r.not_compiled = paths_->refused();
   }
 
  private:
@@ -92,6 +94,13 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
     std::vector<std::unique_ptr<State<double>>>& pool;
   };
 
+  template <template <typename> class S>
+  static void append_rest(const S<double>& from, std::vector<double>& to) {
+    S<Var> taped;
+    lower(from, taped);
+    const std::vector<double> more = Numbers<S>::rest(taped);
+    to.insert(to.end(), more.begin(), more.end());
+  }
   std::size_t kind(std::int64_t step) const {
     return static_cast<std::size_t>(step % this->step_.how.period);
   }
@@ -105,14 +114,14 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
     state_numbers_.pointers(std::as_const(this->adjoint_).data(), inputs_);
     parameter_numbers_.pointers(next_parameter_adjoint_.data(), outputs_);
     state_numbers_.pointers(next_adjoint_.data(), outputs_);
-    if (!paths_.run(kind(step), inputs_, outputs_)) return false;
+    if (!paths_->run(kind(step), inputs_, outputs_)) return false;
     std::swap(this->parameter_adjoint_, next_parameter_adjoint_);
     std::swap(this->adjoint_, next_adjoint_);
     return true;
   }
   // Of the working state. A step of another number must record the same.
   bool add_path(std::int64_t step) {
-    return paths_.add(kind(step), [&] {
+    return paths_->add(kind(step), [&] {
       const auto trace = [&](std::int64_t i) {
         return trace_adjoint<State, Parameters>(this->step_.step, this->state_, this->parameters_, i);
       };
@@ -132,7 +141,7 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
   std::vector<double> state_values_, parameter_values_, next_adjoint_, next_parameter_adjoint_;
   std::vector<const double*> inputs_;
   std::vector<double*> outputs_;
-  TracePaths paths_;
+  std::shared_ptr<TracePaths> paths_;
   std::vector<std::unique_ptr<State<double>>> pool_;
   Bytes taped_bytes_ = 0;
   std::int64_t compiled_steps_ = 0, taped_steps_ = 0;

@@ -18,10 +18,32 @@ struct CompileSteps {
   int paths = 8;
 };
 
+namespace tape {
+
+// The paths through a step, for each shape of states that it was called with. Not for use by two threads at a time.
+class StepPaths {
+ public:
+  // `key`: what recorded code takes for granted: sizes, and the values of fields that are no T.
+  std::shared_ptr<TracePaths> at(std::vector<double> key, const CompileSteps& how) {
+    for (const auto& [known, paths] : all_)
+      if (known == key) return paths;
+    all_.emplace_back(std::move(key), std::make_shared<TracePaths>(how.compiler, how.paths,
+                                                                   static_cast<std::size_t>(how.period)));
+    return all_.back().second;
+  }
+
+ private:
+  std::vector<std::pair<std::vector<double>, std::shared_ptr<TracePaths>>> all_;
+};
+
+}  // namespace tape
+
+// Copies share what was compiled, so that a second gradient has it already. What the step captures must stay what it was.
 template <typename Step>
 struct CompiledStep {
   Step step;
   CompileSteps how;
+  std::shared_ptr<tape::StepPaths> paths = std::make_shared<tape::StepPaths>();
   template <typename State, typename Parameters>
   void operator()(State& state, const Parameters& parameters, std::int64_t i) const {
     step(state, parameters, i);
@@ -30,6 +52,7 @@ struct CompiledStep {
 // The scalar of states and parameters is SymVar while a step is recorded. Fields that are no T must not change.
 template <typename Step>
 CompiledStep<Step> compiled(Step step, CompileSteps how) {
+  if (how.period < 1) fail(Error::Kind::usage, "[compiled] a period of {} steps vs at least 1", how.period);
   return {std::move(step), std::move(how)};
 }
 
@@ -52,6 +75,17 @@ class Numbers {
       if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value) to.push_back(static_cast<double>(a));
     });
     return to.size() == size_;
+  }
+  // What is no Var, with a zero for every number that is one.
+  static std::vector<double> rest(const auto& state) {
+    std::vector<double> all;
+    fields::each(state, [&](const auto& x) {
+      if constexpr (IsActive<std::remove_cvref_t<decltype(x)>>::value)
+        all.push_back(0);
+      else
+        all.push_back(static_cast<double>(x));
+    });
+    return all;
   }
   // One pointer for each field.
   template <typename T>
@@ -102,11 +136,11 @@ class SymState {
       else
         b = a;
     });
-    before_ = passive();
+    before_ = Numbers<State>::rest(state);
   }
   // What is no Var must be as it was: code that was recorded once cannot change it.
   void need_same() const {
-    if (passive() != before_)
+    if (Numbers<State>::rest(state) != before_)
       fail(Error::Kind::unsupported,
            "[compiled] a step that changes a field that is no T, or a size, vs code recorded once; make the "
            "field a T, or tape the step");
@@ -116,16 +150,6 @@ class SymState {
   std::vector<std::size_t> sizes;  // of the fields
 
  private:
-  std::vector<double> passive() const {
-    std::vector<double> all;
-    fields::each(state, [&](const auto& x) {
-      if constexpr (IsActive<std::remove_cvref_t<decltype(x)>>::value)
-        all.push_back(0);
-      else
-        all.push_back(static_cast<double>(x));
-    });
-    return all;
-  }
   std::vector<double> before_;
 };
 

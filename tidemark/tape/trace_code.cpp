@@ -42,7 +42,11 @@ void TracePaths::resize(Bytes bytes) {
 }
 
 void TracePaths::freeze() {
-  if (size() > 0) resize(round_up(workspace_bytes_ + workspace_bytes_ / 8 + 4_KiB, 64));
+  Bytes needed = 0;
+  for (const auto& codes : codes_)
+    for (const auto& code : codes) needed = std::max(needed, code->workspace());
+  const Bytes wanted = round_up(needed + needed / 8 + 4_KiB, 64);
+  if (size() > 0 && wanted > workspace_bytes_) resize(wanted);
   frozen_ = true;
 }
 

@@ -40,6 +40,7 @@ class TIDEMARK_API TracePaths {
   bool add(std::size_t kind, const std::function<Trace()>& record);
   // Makes the workspace somewhat larger than the paths met so far need; from now on it stays as it is.
   void freeze();
+  void thaw() { frozen_ = false; }
   Bytes bytes() const { return workspace_bytes_; }
   int size() const;
   const std::string& refused() const { return refused_; }  // why the last one was, if any
