@@ -93,9 +93,9 @@ class Roller {
     std::vector<Operand> in;
     for (std::size_t k = 0; k < first.count; ++k) {
       if (first.in[k].is_constant())
-        in.push_back(constants(one, k, rows, columns));
+        in.push_back(constants(one.members, k, rows, columns));
       else
-        in.emplace_back(part(array_of(first.in[k]), places[k], rows, columns));
+        in.emplace_back(read(c_.class_of[first.in[k].index()], places[k], rows, columns));
     }
     Tensor y = applied(first.code, in);
     // All operands stood still: one number, that all members are.
@@ -106,16 +106,58 @@ class Roller {
     return x.shape().sizes() == sizes ? x : reshape(x, sizes);
   }
 
-  Operand constants(const TraceClass& one, std::size_t k, std::int64_t rows, std::int64_t columns) {
+  Operand constants(const std::vector<std::uint32_t>& members, std::size_t k, std::int64_t rows,
+                    std::int64_t columns) {
     std::vector<double> values;
     bool same = true;
-    for (const std::uint32_t m : one.members) {
+    for (const std::uint32_t m : members) {
       const Ref r = trace_.nodes[m].in[k];
-      same = same && r == trace_.nodes[one.members[0]].in[k];
+      same = same && r == trace_.nodes[members[0]].in[k];
       values.push_back(trace_.constants[r.index()]);
     }
     if (same) return {values[0]};
     return {rows > 1 ? tensor(values, {rows, columns}) : tensor(values, {columns})};
+  }
+
+  // How many operations make an element again from stored arrays; 0: it is stored itself. What costs a few is made again by everyone who reads
+  // it, from neighbours as well, and never lies in memory.
+  int cost_of(std::int32_t cls) {
+    if (costs_.empty()) costs_.assign(c_.classes.size(), -1);
+    int& known = costs_[static_cast<std::size_t>(cls)];
+    if (known >= 0) return known;
+    const TraceClass& one = c_.classes[static_cast<std::size_t>(cls)];
+    int cost = 0;
+    if (one.input < 0 && one.fold < 0 && is_cheap(one.code)) {
+      const Trace::Node& n = trace_.nodes[one.members[0]];
+      cost = 1;
+      for (std::size_t k = 0; k < n.count; ++k)
+        if (!n.in[k].is_constant()) cost += cost_of(c_.class_of[n.in[k].index()]);
+      if (cost > (is_truth(one.code) ? kCheapTruth : kCheap)) cost = 0;
+    }
+    return costs_[static_cast<std::size_t>(cls)] = cost;
+  }
+  static bool is_cheap(Code code) {
+    return code == Code::add || code == Code::sub || code == Code::mul || code == Code::neg ||
+           code == Code::fabs || code >= Code::less;
+  }
+  static bool is_truth(Code code) { return code >= Code::less && code != Code::select; }
+  Tensor read(std::int32_t cls, const Places& places, std::int64_t rows, std::int64_t columns) {
+    const TraceClass& one = c_.classes[static_cast<std::size_t>(cls)];
+    if (cost_of(cls) == 0) return part(arrays_[static_cast<std::size_t>(cls)], places, rows, columns);
+    std::vector<std::uint32_t> members;
+    for (const std::uint32_t p : places) members.push_back(one.members[p]);
+    const Trace::Node& first = trace_.nodes[members[0]];
+    std::vector<Operand> in;
+    for (std::size_t k = 0; k < first.count; ++k) {
+      if (first.in[k].is_constant()) {
+        in.push_back(constants(members, k, rows, columns));
+        continue;
+      }
+      Places of;
+      for (const std::uint32_t m : members) of.push_back(c_.place_of[trace_.nodes[m].in[k].index()]);
+      in.emplace_back(read(c_.class_of[first.in[k].index()], of, rows, columns));
+    }
+    return applied(one.code, in);
   }
 
   // The elements at these places of an array, in a shape that goes with (rows, columns): a view where strides can say it.
@@ -309,7 +351,10 @@ class Roller {
   const TraceGraphOptions& options_;
   TraceClasses c_;
   std::shared_ptr<Builder> builder_;
-  Tensors arrays_;  // by class
+  Tensors arrays_;          // by class
+  std::vector<int> costs_;  // by class; -1: not looked at yet
+  // Truth values in memory cost loops their vectors.
+  static constexpr int kCheap = 4, kCheapTruth = 8;
 };
 
 }  // namespace

@@ -70,11 +70,15 @@ class Numbers {
   std::size_t size() const { return size_; }
   // False where the state has another number of numbers by now.
   bool read(const State<double>& from, std::vector<double>& to) {
-    to.clear();
+    to.resize(size_);
+    std::size_t n = 0;
     fields::each_pair(from, shape_, [&](const auto& a, auto& b) {
-      if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value) to.push_back(static_cast<double>(a));
+      if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value) {
+        if (n < size_) to[n] = static_cast<double>(a);
+        ++n;
+      }
     });
-    return to.size() == size_;
+    return n == size_;
   }
   // What is no Var, with a zero for every number that is one.
   static std::vector<double> rest(const auto& state) {
