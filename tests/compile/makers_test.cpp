@@ -79,7 +79,7 @@ Tensor affine(const Net& p, const Tensor& x) {
 // comes out has not enough digits of them.
 Tensor activated(const Net& p, const Tensor& x) {
   Tensor h = x;
-  for (const Tensor& w : p.w) h = softplus(matmul(6.0 * h, w)) - 0.5;
+  for (const Tensor& w : p.w) h = 2.0 * softplus(matmul(h, w));
   return mean(square(h));
 }
 

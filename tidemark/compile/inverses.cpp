@@ -40,15 +40,17 @@ struct Path {
 };
 constexpr std::size_t kLongestPath = 6;
 
-// Whether y has about as many digits of x as x has: sums and products with anything, or one other function (an activation) with
-// nothing but numbers around it.
+// Whether y has about as many digits of x as x has: sums and products with anything, or one other function (an activation) scaled by
+// numbers.
 bool keeps_digits(const Graph& region, const Path& path) {
-  std::size_t functions = 0, arrays = 0;
+  std::size_t functions = 0, others = 0;
   for (const auto& [step, which] : path.steps) {
-    functions += step->in.size() == 1 && std::string_view(step->op->name) != "neg";
-    arrays += step->in.size() == 2 && region.type(step->in[1 - which]).shape.rank() > 0;
+    const std::string_view op = step->op->name;
+    const bool scales = op == "neg" || ((op == "mul" || op == "div") && region.type(step->in[1 - which]).shape.rank() == 0);
+    functions += step->in.size() == 1 && !scales;
+    others += step->in.size() == 2 && !scales;
   }
-  return functions == 0 || (functions == 1 && arrays == 0);
+  return functions == 0 || (functions == 1 && others == 0);
 }
 
 // Every such way, shortest first.
