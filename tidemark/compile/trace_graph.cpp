@@ -7,6 +7,7 @@
 #include "tidemark/compile/trace_classes.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/ir/builder.h"
+#include "tidemark/ir/passes.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/reduce.h"
@@ -60,7 +61,7 @@ class Roller {
     for (const Trace::Output& o : trace_.outputs) outputs.push_back(assembled(o.numbers, DType::f64));
     outputs.push_back(failing_guards());
     TraceGraph result;
-    result.graph = builder_->finish(outputs);
+    result.graph = dce(cse(builder_->finish(outputs)));
     result.tables = builder_->captures();
     return result;
   }
