@@ -60,9 +60,13 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
                               .profile = &profile_,
                               .name = options.name,
                               .regions = std::make_shared<RegionCache>()};
+  for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
+  pose_options_.tiers = tiers_;
+  if (options.native) pose_options_.tiers.clear();  // emitted code copies nothing
   graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
   posed_ = pose(std::move(graph), pose_options_);
-  for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
+  // What loops keep there is no longer the planner's.
+  for (std::size_t k = 0; k < tiers_.size(); ++k) tiers_[k].bytes = std::max<Bytes>(1, tiers_[k].bytes - loop_bytes(this->graph(), k));
   verify_ = options.verify;
   Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), &profile_);
   fallback_ = planned.fallback;
@@ -245,7 +249,7 @@ Timeline Compiled::timeline() const {
 
 std::vector<Bytes> Compiled::tiers_measured() const {
   std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
+  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) + loop_bytes(graph(), k) : 0));
   return bytes;
 }
 
@@ -254,6 +258,7 @@ std::string Compiled::explain(std::string_view pattern) const {
   if (found.empty()) fail(Error::Kind::usage, "[explain] no value of {} is called '{}'; '*' lists them all", problem().name, pattern);
   std::string out;
   for (const Explanation& e : found) out += e.text + "\n";
+  for (const std::string& line : explain_loops(graph(), pose_options_, pattern)) out += line + "\n";
   if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
   return out + to_string(*marginal_) + "\n";
 }
