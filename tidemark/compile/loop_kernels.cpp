@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/schedule/sized.h"
@@ -34,10 +35,12 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 class Saving final : public Kernel {
  public:
-  Saving(const KernelSpec& spec, const RegionKernel& region)
-      : shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
+  Saving(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
+      : store_(std::move(store)),
+        shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
         area_(spec.attrs.integer("bytes")),
-        tape_(spec.attrs.integer("tape", 0)) {
+        tape_(spec.attrs.integer("tape", 0)),
+        period_(spec.attrs.integer("period", 0)) {
     const Graph& body = spec.regions[0];
     in_bytes_ = bytes_of(body, body.inputs);
     out_bytes_ = bytes_of(body, body.outputs);
@@ -48,13 +51,13 @@ class Saving final : public Kernel {
       state.push_back(in_bytes_[static_cast<std::size_t>(i)]);
     }
     offsets_ = offsets_of(state);
-    sized_.emplace(shape_.trips, offsets_.back(), tape_, area_);
+    sized_.emplace(period_ > 0 ? period_ : shape_.trips, offsets_.back(), tape_, area_);
     const auto use = [&](std::size_t which) {
       std::shared_ptr<const Kernel> kernel = region(spec.regions[which], spec.threads);
       workspace_ = std::max(workspace_, kernel->workspace());
       return kernel;
     };
-    if (!sized_->taped() || !sized_->all_at_once()) body_ = use(0);
+    if (period_ > 0 || !sized_->taped() || !sized_->all_at_once()) body_ = use(0);
     if (sized_->taped()) {
       taping_ = use(1);
       const std::vector<Bytes> taped = bytes_of(spec.regions[1], spec.regions[1].outputs);
@@ -65,11 +68,24 @@ class Saving final : public Kernel {
         static_cast<Bytes>((in_bytes_.size() + out_bytes_.size() + tape_offsets_.size()) * sizeof(void*)));
     table_ = parts.add(sized_->table_size() * static_cast<Bytes>(sizeof(std::int64_t)));
     for (int i = 0; i < shape_.carries; ++i) second_.push_back(parts.add(out_bytes_[index(i)]));
+    if (period_ > 0) {
+      for (Bytes& s : staging_) s = parts.add(offsets_.back());
+    }
     inner_ = parts.bytes();
     workspace_ += inner_;
   }
 
   void run(const Operands& o) const override {
+    try {
+      sweep(o);
+    } catch (...) {
+      if (store_) store_->drain();
+      throw;
+    }
+  }
+
+ private:
+  void sweep(const Operands& o) const {
     auto* base = static_cast<std::byte*>(o.workspace);
     auto** in = static_cast<const void**>(o.workspace);
     auto** out = static_cast<void**>(o.workspace) + in_bytes_.size();
@@ -78,9 +94,10 @@ class Saving final : public Kernel {
     for (std::size_t i = 0; i < in_bytes_.size(); ++i) in[i] = o.in[i];
     auto* table = reinterpret_cast<std::int64_t*>(base + table_);
     sized_->fill({table, static_cast<std::size_t>(sized_->table_size())});
-    const std::int64_t end = sized_->end();
-    // The segment at hand begins at `from`; `next` is where it is split, -1: no more.
-    std::int64_t from = 0, depth = 0, next = -1, tape_from = n;
+    const std::int64_t end = n + (sized_->taped() ? 1 : 0), in_tier = period_ > 0 ? (n - 1) / period_ : 0;
+    // The segment at hand begins at `from`; `next` is where it is split, -1: no more. Before the last state that goes to a tier
+    // nothing else is kept.
+    std::int64_t from = in_tier * period_, depth = 0, next = -1, tape_from = n;
     const auto look = [&] {
       const bool leaf = end - from <= sized_->leaf(depth);
       if (leaf && sized_->taped()) tape_from = from;
@@ -91,12 +108,17 @@ class Saving final : public Kernel {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t t = shape_.reverse ? n - 1 - i : i;
       // The state from which a leaf is taped is not needed again.
+      const std::int64_t stored = period_ > 0 && i + 1 < n && (i + 1) % period_ == 0 ? (i + 1) / period_ - 1 : -1;
+      if (stored >= 2) store_->wait(stored - 2);
       const bool save = i + 1 == next && (!sized_->taped() || end - next > sized_->leaf(depth + 1));
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) {
         // By parity: never where the step before left it, and in the outputs at the end.
         out[c] = (n - 1 - i) % 2 == 0 ? static_cast<std::byte*>(o.out[c]) : base + second_[c];
         if (save && slot_of_carry_[c] >= 0)
           out[c] = area + depth * offsets_.back() + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
+      }
+      for (std::size_t c = 0; stored >= 0 && c < slot_of_carry_.size(); ++c) {
+        if (slot_of_carry_[c] >= 0) out[c] = base + staging_[stored & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
       for (std::size_t x = index(shape_.carries); x < index(shape_.first_const()); ++x)
         in[x] = o.input<std::byte>(x) + t * in_bytes_[x];
@@ -108,28 +130,34 @@ class Saving final : public Kernel {
       (tapes == 0 ? body_ : taping_)
           ->run({{in, in_bytes_.size()}, {out, out_bytes_.size() + tapes}, base + inner_});
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) in[c] = out[c];
+      if (stored >= 0) store_->write(stored, base + staging_[stored & 1]);
       if (i + 1 == next) {
         from = next;
         ++depth;
         look();
       }
     }
+    for (std::int64_t k = std::max<std::int64_t>(0, in_tier - 2); k < in_tier; ++k) store_->wait(k);
   }
 
- private:
+  std::shared_ptr<LoopStore> store_;
   LoopShape shape_;
   Bytes area_, tape_;
+  std::int64_t period_;
   std::shared_ptr<const Kernel> body_, taping_;
   std::optional<schedule::Sized> sized_;
   std::vector<Bytes> in_bytes_, out_bytes_, second_, offsets_, tape_offsets_;
   std::vector<std::int32_t> slot_of_carry_;
+  Bytes staging_[2] = {0, 0};  // for states on their way to a tier
   Bytes table_ = 0, inner_ = 0;
 };
 
 class Adjoint final : public Kernel {
  public:
-  Adjoint(const KernelSpec& spec, const RegionKernel& region)
-      : s_(adjoint_shape(spec.attrs, spec.regions)), sized_(s_.trips, s_.state, s_.tape, s_.bytes) {
+  Adjoint(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
+      : store_(std::move(store)),
+        s_(adjoint_shape(spec.attrs, spec.regions)),
+        sized_(s_.period > 0 ? s_.period : s_.trips, s_.state, s_.tape, s_.bytes) {
     const Graph &advance = spec.regions[0], &adjoint = spec.regions[1];
     advance_in_ = bytes_of(advance, advance.inputs);
     adjoint_in_ = bytes_of(adjoint, adjoint.inputs);
@@ -160,12 +188,42 @@ class Adjoint final : public Kernel {
     if (again) {
       for (Bytes& w : working_) w = parts.add(offsets_.back());
     }
+    if (s_.period > 0) {
+      for (Bytes& s : staging_) s = parts.add(offsets_.back());
+    }
     for (int i = 0; i < s_.adjoints; ++i) second_.push_back(parts.add(adjoint_out_[index(i)]));
     inner_ = parts.bytes();
     workspace_ = inner_ + inside;
   }
 
   void run(const Operands& o) const override {
+    try {
+      sweep(o);
+    } catch (...) {
+      if (store_) store_->drain();
+      throw;
+    }
+  }
+
+ private:
+  // What a step starts from: outside for the first state, else an address that offsets_ (a tape: tape_offsets_) counts from.
+  struct State {
+    bool outside = false;
+    std::byte* data = nullptr;
+    std::byte* tape = nullptr;
+  };
+  struct Run {
+    const Operands& o;
+    std::byte* base;
+    std::byte* area = nullptr;
+    const void** advance_in = nullptr;
+    void** advance_out = nullptr;
+    const void** adjoint_in = nullptr;
+    void** adjoint_out = nullptr;
+    State root{};  // of the segment at hand
+  };
+
+  void sweep(const Operands& o) const {
     Run r{o, static_cast<std::byte*>(o.workspace)};
     r.area = static_cast<std::byte*>(s_.runs_again() ? o.out[0] : const_cast<void*>(o.in[0]));
     if (s_.bytes > 0 && r.area != o.in[0]) std::memcpy(r.area, o.in[0], static_cast<std::size_t>(s_.bytes));
@@ -181,8 +239,11 @@ class Adjoint final : public Kernel {
 
     // Steps are counted as the primal ran them; the first sweep has left the stack as it is built here.
     auto* kept = reinterpret_cast<std::int64_t*>(r.base + stack_);
-    std::int64_t depth = 0, to = sized_.end();
-    kept[0] = 0;
+    const std::int64_t segments = s_.period > 0 ? (s_.trips - 1) / s_.period : 0;
+    if (segments > 0) store_->read(segments - 1, r.base + staging_[segments & 1]);
+    fetch(r, segments);
+    std::int64_t depth = 0, to = s_.trips + (sized_.taped() ? 1 : 0);
+    kept[0] = segments * s_.period;
     while (to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
       kept[depth + 1] = kept[depth] + sized_.split(to - kept[depth], depth, table);
       ++depth;
@@ -193,8 +254,11 @@ class Adjoint final : public Kernel {
     }
     while (to > 0) {
       const std::int64_t top = kept[depth];
-      if (top == to) {
+      if (top == to && depth > 0) {
         --depth;
+      } else if (top == to) {
+        kept[0] = top - s_.period;
+        fetch(r, kept[0] / s_.period);
       } else if (to - top <= sized_.leaf(depth)) {
         leaf(r, top, to, place(r, depth), depth);
         to = top;
@@ -216,24 +280,15 @@ class Adjoint final : public Kernel {
     }
   }
 
- private:
-  // What a step starts from: outside for the first state, else an address that offsets_ (a tape: tape_offsets_) counts from.
-  struct State {
-    bool outside = false;
-    std::byte* data = nullptr;
-    std::byte* tape = nullptr;
-  };
-  struct Run {
-    const Operands& o;
-    std::byte* base;
-    std::byte* area = nullptr;
-    const void** advance_in = nullptr;
-    void** advance_out = nullptr;
-    const void** adjoint_in = nullptr;
-    void** adjoint_out = nullptr;
-  };
+  // The state in which segment k begins is here from now on, that of the one before it on its way.
+  void fetch(Run& r, std::int64_t k) const {
+    r.root = {.outside = k == 0, .data = r.base + staging_[k & 1]};
+    if (k >= 1) store_->wait(k - 1);
+    if (k >= 2) store_->read(k - 2, r.base + staging_[(k - 1) & 1]);
+  }
+
   State place(const Run& r, std::int64_t depth) const {
-    if (depth == 0) return {.outside = true};
+    if (depth == 0) return r.root;
     return {.data = r.area + (depth - 1) * offsets_.back()};
   }
   std::byte* tape(const Run& r, std::int64_t k) const { return r.area + s_.bytes - (k + 1) * s_.tape; }
@@ -307,21 +362,22 @@ class Adjoint final : public Kernel {
     for (std::size_t a = 0; a < index(s_.adjoints); ++a) r.adjoint_in[a] = r.adjoint_out[a];
   }
 
+  std::shared_ptr<LoopStore> store_;
   AdjointShape s_;
   schedule::Sized sized_;
   std::shared_ptr<const Kernel> advance_, adjoint_, taping_, untaping_;
   std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, offsets_, tape_offsets_, second_;
-  Bytes working_[2] = {0, 0};
+  Bytes working_[2] = {0, 0}, staging_[2] = {0, 0};
   Bytes stack_ = 0, table_ = 0, inner_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region) {
-  return std::make_unique<Saving>(spec, region);
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store) {
+  return std::make_unique<Saving>(spec, region, std::move(store));
 }
-std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region) {
-  return std::make_unique<Adjoint>(spec, region);
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store) {
+  return std::make_unique<Adjoint>(spec, region, std::move(store));
 }
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tidemark/base/text.h"
 #include "tidemark/compile/compiled.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
@@ -13,20 +14,54 @@
 
 namespace tidemark {
 
+void LoopCosts::in_tier_at(const TierSpec& tier) {
+  const auto bytes = static_cast<double>(state);
+  write = tier.latency_seconds + bytes / tier.write_bytes_per_second;
+  read = tier.latency_seconds + bytes / tier.read_bytes_per_second;
+}
+
 double LoopCosts::first_sweep(Bytes bytes) const {
-  const auto taped = static_cast<double>(schedule::Sized(trips, state, tape, bytes).counts().first_taped);
-  return (static_cast<double>(trips) - taped) * body + taped * body_taping;
+  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
+  const auto taped = static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
+  const double hidden = static_cast<double>(period) * body;
+  return (static_cast<double>(trips) - taped) * body + taped * body_taping + static_cast<double>(in_tier()) * std::max(0.0, write - hidden);
 }
 
 double LoopCosts::reverse_sweep(Bytes bytes) const {
-  const schedule::Sized::Counts n = schedule::Sized(trips, state, tape, bytes).counts();
-  return static_cast<double>(n.advances) * advance + static_cast<double>(n.taped) * taping +
-         static_cast<double>(n.direct) * adjoint + static_cast<double>(trips - n.direct) * untaping;
+  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
+  const schedule::Sized sized(segment, state, tape, bytes);
+  const auto seconds = [&](const schedule::Sized::Counts& n, std::int64_t steps) {
+    return static_cast<double>(n.advances) * advance + static_cast<double>(n.taped) * taping + static_cast<double>(n.direct) * adjoint +
+           static_cast<double>(steps - n.direct) * untaping;
+  };
+  double total = seconds(sized.counts(last, true), last);
+  if (in_tier() == 0) return total;
+  const double each = seconds(sized.counts(period, false), period);
+  total += read + static_cast<double>(in_tier()) * (each + std::max(0.0, read - each));
+  return total;
 }
 
 double LoopCosts::forward_runs(Bytes bytes) const {
-  const schedule::Sized::Counts n = schedule::Sized(trips, state, tape, bytes).counts();
-  return 1 + static_cast<double>(n.advances + n.taped + n.direct) / static_cast<double>(trips);
+  // With every execution of a step's forward part at a price of 1, and nothing else.
+  LoopCosts counted{.trips = trips, .state = state, .tape = tape, .body = 1, .advance = 1, .adjoint = 1, .body_taping = 1, .taping = 1, .period = period};
+  return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
+}
+
+Bytes loop_bytes(const Graph& graph, std::size_t tier) {
+  Bytes bytes = 0;
+  for (const Node& n : graph.nodes) {
+    if (n.op != &scan_adjoint_op || n.attrs.find("period") == nullptr || n.attrs.integer("tier") != static_cast<std::int64_t>(tier)) continue;
+    const AdjointShape s = adjoint_shape(n.attrs, n.regions);
+    bytes += (s.trips - 1) / s.period * s.state;
+  }
+  return bytes;
+}
+
+std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec> tiers) {
+  std::vector<TierSpec> left(tiers.begin(), tiers.end());
+  for (std::size_t k = 0; k < left.size(); ++k)
+    left[k].bytes = std::max<Bytes>(1, left[k].bytes - loop_bytes(graph, k));
+  return left;
 }
 
 namespace {
@@ -61,7 +96,7 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
-  s.levels = schedule::Sized(s.trips, s.state, s.tape, bytes).levels();
+  s.levels = schedule::Sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, bytes).levels();
   for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
@@ -79,9 +114,11 @@ struct Variant {
   Node saving, adjoint;
   LoopCosts costs;
 };
+// `loops`: how many there are, which share the tiers' room.
 class Loop {
  public:
-  Loop(const Graph& g, const PairNodes& pair, Bytes inner, const PoseOptions& options) : pair_(pair) {
+  Loop(const Graph& g, const PairNodes& pair, std::size_t loops, Bytes inner, const PoseOptions& options) : pair_(pair), tiers_(options.tiers) {
+    for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops);
     const Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
     const auto seconds = [&](const Graph& region) {
       return options.regions->at(region, inner, options).seconds;
@@ -107,7 +144,7 @@ class Loop {
     }
   }
 
-  double seconds(Bytes bytes) const { return priced(bytes).first; }
+  double seconds(Bytes bytes) const { return priced(bytes).seconds; }
   Bytes state() const { return variants_[0].costs.state; }
   Bytes most() const {
     Bytes most = 0;
@@ -115,31 +152,55 @@ class Loop {
     return most;
   }
   void apply(Graph& g, Bytes bytes) const {
-    const Variant& v = variants_[priced(bytes).second];
+    const Choice choice = priced(bytes);
+    const Variant& v = variants_[choice.variant];
     const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
     g.nodes[pair_.saving] = v.saving;
     g.nodes[pair_.adjoint] = v.adjoint;
-    for (const std::size_t n : {pair_.saving, pair_.adjoint}) g.nodes[n].attrs.set("inner", inner);
+    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
+      g.nodes[n].attrs.set("inner", inner);
+      if (choice.period > 0)
+        g.nodes[n].attrs.set("period", choice.period).set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
+    }
     set_area(g, pair_, used(v.costs, bytes));
   }
 
  private:
+  struct Choice {
+    double seconds = -1;
+    std::size_t variant = 0;
+    std::int64_t period = 0, tier = 0;  // of states in a tier
+  };
   static Bytes used(const LoopCosts& c, Bytes bytes) {
     const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
     return std::min(bytes, c.most()) / unit * unit;
   }
-  // The variant that is fastest with so many bytes, and its time.
-  std::pair<double, std::size_t> priced(Bytes bytes) const {
-    std::pair<double, std::size_t> best;
+  // The fastest with so many bytes.
+  Choice priced(Bytes bytes) const {
+    Choice best;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
-      const LoopCosts& c = variants_[i].costs;
-      const double seconds = c.first_sweep(used(c, bytes)) + c.reverse_sweep(used(c, bytes));
-      if (i == 0 || seconds < best.first) best = {seconds, i};
+      LoopCosts c = variants_[i].costs;
+      const Bytes area = used(c, bytes);
+      const auto consider = [&](std::int64_t tier) {
+        const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
+        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, c.period, tier};
+      };
+      consider(0);
+      for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0; ++k) {
+        c.in_tier_at(tiers_[k]);
+        const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
+        for (std::int64_t segments = 2; segments <= most; segments += std::max<std::int64_t>(1, segments / 4)) {
+          c.period = (c.trips + segments - 1) / segments;
+          consider(static_cast<std::int64_t>(k));
+        }
+        c.period = 0;
+      }
     }
     return best;
   }
 
   PairNodes pair_;
+  std::vector<TierSpec> tiers_;
   std::vector<Variant> variants_;
 };
 
@@ -168,7 +229,8 @@ std::vector<Bytes> share(const std::vector<Loop>& loops, Bytes bytes) {
 
 std::vector<Loop> loops_of(const Graph& g, Bytes inner, const PoseOptions& options) {
   std::vector<Loop> loops;
-  for (const PairNodes& pair : pairs_of(g)) loops.emplace_back(g, pair, inner, options);
+  const std::vector<PairNodes> pairs = pairs_of(g);
+  for (const PairNodes& pair : pairs) loops.emplace_back(g, pair, pairs.size(), inner, options);
   return loops;
 }
 
@@ -253,14 +315,17 @@ Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double 
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }
 
-std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given) {
+std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given, std::string_view pattern) {
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
   std::vector<std::string> lines;
   for (const PairNodes& pair : pairs_of(graph)) {
     const Node& n = graph.nodes[pair.adjoint];
+    std::vector<ValueId> values = graph.nodes[pair.saving].out;
+    values.insert(values.end(), n.out.begin(), n.out.end());
+    if (std::none_of(values.begin(), values.end(), [&](ValueId v) { return glob_match(pattern, graph.value(v).name); })) continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-    const schedule::Sized sized(s.trips, s.state, s.tape, s.bytes);
+    const schedule::Sized sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, s.bytes);
     Bytes step = 0;
     for (std::size_t r = 0; r < n.regions.size(); ++r) {
       const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
@@ -269,12 +334,13 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
             step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
                       .arena);
     }
-    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape};
+    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .period = s.period};
     std::string kept;
-    if (sized.taped() && sized.all_at_once()) {
+    if (s.period > 0) kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
+    if (sized.taped() && sized.all_at_once() && s.period == 0) {
       kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
     } else {
-      kept = fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
+      kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
       if (sized.taped())
         kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
     }

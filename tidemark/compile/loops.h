@@ -17,6 +17,8 @@ namespace tidemark {
 // becomes a scan_saving and a scan_adjoint, with a slot for every step. Part of optimise().
 TIDEMARK_API Graph shape_loops(Graph graph);
 
+class LoopStore;
+
 // A region taken through optimise, pose, solve and lower.
 struct PlannedRegion {
   std::shared_ptr<const Kernel> kernel;
@@ -32,9 +34,12 @@ class TIDEMARK_API RegionCache {
   // as can be found.
   static constexpr Bytes kWhatever = -1, kLeast = 0;
   const PlannedRegion& at(const Graph& region, Bytes budget, const PoseOptions& options);
+  // What both kernels of the pair with this number (`store`) use; its states lie in that tier.
+  std::shared_ptr<LoopStore> store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count);
 
  private:
   std::map<std::string, PlannedRegion> regions_;
+  std::map<std::string, std::shared_ptr<LoopStore>> stores_;
 };
 
 struct LoopTask {
@@ -50,6 +55,9 @@ struct LoopCosts {
   Bytes state = 0, tape = 0;  // a snapshot, a tape; 0: none is kept
   // Seconds of a step: in the first sweep, run again, its adjoint from a state; the same with its tape made or used.
   double body = 0, advance = 0, adjoint = 0, body_taping = 0, taping = 0, untaping = 0;
+  // States in a tier: one every so many steps, 0: none; seconds to copy one out and in, while steps run.
+  std::int64_t period = 0;
+  double write = 0, read = 0;
 
   Bytes most() const {
     return tape > 0 ? trips * tape : (trips - 1) * state;
@@ -58,7 +66,13 @@ struct LoopCosts {
   double reverse_sweep(Bytes bytes) const;
   // Executions of a step's forward part, those inside an adjoint from a state included, for each step.
   double forward_runs(Bytes bytes) const;
+  void in_tier_at(const TierSpec& tier);  // sets the seconds of copies
+  std::int64_t in_tier() const { return period > 0 ? (trips - 1) / period : 0; }  // states there
 };
+// What the loops of a graph keep in tier k.
+TIDEMARK_API Bytes loop_bytes(const Graph& graph, std::size_t tier);
+// The tiers with what loops leave of them, which is the planner's.
+std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec> tiers);
 
 // Which values of a step its tape holds: the fewest bytes from which the adjoint computes nothing of the step again, or nothing but
 // what is cheap.
@@ -88,10 +102,11 @@ TIDEMARK_API std::string emit_program(const Binding& binding, const Program& pro
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB"; with tapes, how many and of how many bytes.
-TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options);
+// Only of loops a value of which has a name that matches.
+TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options, std::string_view pattern = "*");
 
 // Kernels of the pair.
-std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region);
-std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region);
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store);
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store);
 
 }  // namespace tidemark

@@ -50,6 +50,7 @@ AdjointShape adjoint_shape(const Attrs& a, const std::vector<Graph>& regions) {
                  .bytes = a.integer("bytes"),
                  .tape = a.integer("tape", 0),
                  .levels = a.integer("levels", 0),
+                 .period = a.integer("period", 0),
                  .states = count("states"),
                  .adjoints = count("adjoints"),
                  .advance_xs = count("advance_xs"),

@@ -58,15 +58,14 @@ std::int64_t Sized::split(std::int64_t n, std::int64_t depth, const std::int64_t
   return std::clamp(n - table[(r - 1) * width + depth + 1], low, high);
 }
 
-Sized::Counts Sized::counts() const {
+Sized::Counts Sized::counts(std::int64_t steps, bool whole) const {
   Counts all;
   if (!taped()) {
-    if (steps_ < 2) return {.direct = steps_};
+    if (steps < 2) return {.direct = steps};
     const std::int64_t slots = depths_ + 1;
     std::int64_t first = 0;
-    for (std::int64_t left = slots; left > 1 && steps_ - first > 1; --left)
-      first += revolve_split(steps_ - first, left);
-    return {.advances = revolve_advances(steps_, slots) - first, .direct = steps_};
+    for (std::int64_t left = whole ? slots : 0; left > 1 && steps - first > 1; --left) first += revolve_split(steps - first, left);
+    return {.advances = revolve_advances(steps, slots) - first, .direct = steps};
   }
   std::vector<std::int64_t> table(static_cast<std::size_t>(table_size()));
   fill(table);
@@ -94,8 +93,8 @@ Sized::Counts Sized::counts() const {
     return false;
   };
   std::int64_t leaves_all = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> parts{{end(), 0}};
-  bool first_sweep = true;  // the way down to the last leaf: these steps are the primal's own
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts{{steps + (whole ? 1 : 0), 0}};
+  bool first_sweep = whole;  // the way down to the last leaf: these steps are the primal's own
   while (!parts.empty()) {
     auto [n, depth] = parts.back();
     parts.pop_back();
@@ -119,8 +118,8 @@ Sized::Counts Sized::counts() const {
       first_sweep = primal;
     }
   }
-  all.direct = leaves_all - 1;
-  all.taped = steps_ - all.first_taped - all.direct;
+  all.direct = leaves_all - (whole ? 1 : 0);
+  all.taped = steps - all.first_taped - all.direct;
   return all;
 }
 

@@ -41,7 +41,9 @@ class TIDEMARK_API Sized {
     std::int64_t taped = 0;        // steps run again for their tapes
     std::int64_t direct = 0;       // steps reversed from their states
   };
-  Counts counts() const;
+  Counts counts() const { return counts(steps_, true); }
+  // Of a segment of so many steps, at most those of the whole, from a state outside; `first`: the first sweep comes to its end anyway.
+  Counts counts(std::int64_t steps, bool first) const;
 
  private:
   std::int64_t steps_, depths_, levels_ = 0;
