@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "picture.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/tidemark.h"
 
@@ -37,7 +38,7 @@ Tensor shot(const Tensor& velocity, const Tensor& wavelet) {
   return record.ys;
 }
 
-int main() {
+int main(int argc, char** argv) {
   std::vector<double> pulse(kSteps), truth(kCells * kCells, 0.4);
   for (std::int64_t t = 0; t < kSteps; ++t) {
     const double a = 0.25 * (static_cast<double>(t) - 12);
@@ -74,5 +75,12 @@ int main() {
   std::printf("peak: %lld bytes predicted, %lld measured\n", static_cast<long long>(c.peak_predicted()),
               static_cast<long long>(c.peak_measured()));
   for (const std::string& line : explain_loops(c.graph(), {})) std::printf("%s\n", line.c_str());
+  if (argc > 1) {
+    const auto found = velocity.data<double>();
+    Picture p(560, 290, "velocities: the truth (left), and as the receivers tell (right)");
+    p.map(truth, kCells, 10, 30, 5, 0.25, 0.6);
+    p.map({found.begin(), found.end()}, kCells, 290, 30, 5, 0.25, 0.6);
+    p.write(argv[1]);
+  }
   return last < first && c.peak_predicted() == c.peak_measured() ? 0 : 1;
 }
