@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Measured step time against measured process peak, ours beside PyTorch's three ways to save memory: a table, and a curve for each
 # model as SVG. Every configuration is a process of its own, one at a time. Ours is asked for each peak that PyTorch reached, then for less.
-#   compare.py BENCH_STEP [--threads N] [--steps N] [--out FOLDER] [models…]
+#   compare.py BENCH_STEP [--threads N] [--steps N] [--out FOLDER] [--modes eager,blocks,…] [models…]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import json
@@ -78,6 +78,7 @@ def main():
     parser.add_argument("--threads", default="2")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--out", default="build/budget")
+    parser.add_argument("--modes", default=",".join(TORCH), help="of PyTorch's ways, with commas")
     parser.add_argument("models", nargs="*")
     args = parser.parse_intermixed_args()
     folder = pathlib.Path(args.out)
@@ -89,7 +90,7 @@ def main():
         row = lambda way, budget, p: print(f"| {name} | {way} | {budget} | {p['peak'] / MIB:.0f} | {p['ms']:.0f} |" if p else
                                            f"| {name} | {way} | {budget} | does not run | |", flush=True)
         torch, ours = [], []
-        for mode in TORCH:
+        for mode in args.modes.split(","):
             p = torch_side(common, args.steps, mode)
             row("PyTorch " + mode, "", p)
             if p:

@@ -72,6 +72,7 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   if (found != regions_.end()) return found->second;
   Graph g = optimise(with_destinations(region));
   // Loops inside take their part of the same budget.
+  if (has_loops(g) && budget == kWhatever) g = fastest_loops(std::move(g), options);
   if (has_loops(g) && budget == kLeast) g = smallest_loops(std::move(g));
   if (has_loops(g) && budget > 0) {
     Bytes resident = 0;
@@ -105,10 +106,10 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
   const Bytes budget = spec.attrs.integer("inner", RegionCache::kWhatever);
-  std::vector<double> seconds;
+  std::vector<double> seconds(spec.regions.size(), 0);
   const RegionKernel region = [&](const Graph& g, int) {
     const PlannedRegion& planned = options.regions->at(g, budget, options);
-    seconds.push_back(planned.seconds);
+    seconds[static_cast<std::size_t>(&g - spec.regions.data())] = planned.seconds;
     return planned.kernel;
   };
   const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
@@ -127,13 +128,18 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   }
   if (&op == &scan_saving_op) {
     auto kernel = saving_kernel(spec, region);
-    return {std::move(kernel), trips * seconds[0]};
+    std::vector<Type> state;
+    for (const std::int64_t i : spec.attrs.integers("snapshot")) state.push_back(spec.in[static_cast<std::size_t>(i)].type);
+    LoopCosts costs{.trips = spec.attrs.integer("trips"), .state = snapshot_bytes(state), .tape = spec.attrs.integer("tape", 0), .body = seconds[0]};
+    if (costs.tape > 0) costs.body_taping = seconds[1];
+    return {std::move(kernel), costs.first_sweep(spec.attrs.integer("bytes"))};
   }
   if (&op == &scan_adjoint_op) {
     auto kernel = adjoint_kernel(spec, region);
     const AdjointShape s = adjoint_shape(spec.attrs, spec.regions);
-    const LoopCosts costs{.trips = s.trips, .slots = s.slots, .advance = seconds[0]};
-    return {std::move(kernel), costs.seconds(s.slots) + trips * seconds[1]};
+    LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .advance = seconds[0], .adjoint = seconds[1]};
+    if (costs.tape > 0) costs.taping = seconds[2], costs.untaping = seconds[3];
+    return {std::move(kernel), costs.reverse_sweep(s.bytes)};
   }
   return {std::shared_ptr<const Kernel>(prepare(op, spec)), 0};
 }

@@ -40,12 +40,6 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
         plan::Buffer& buffer = problem.buffers[at(b)];
         if (!glob_match(pattern, buffer.name)) continue;
         any = true;
-        if (spec.can_fail()) {
-          fail(Error::Kind::unsupported,
-               "[tiers] '{}' cannot live in '{}': arguments are kept in memory; let a tier without a folder "
-               "hold it",
-               buffer.name, spec.name);
-        }
         if (buffer.start >= 0) continue;
         buffer.resident = false;
         buffer.start = buffer.end = id;
@@ -76,7 +70,8 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
       }
       case plan::Step::Kind::evict:
       case plan::Step::Kind::fetch:
-        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail();
+        // What the caller keeps there has its room in the file already.
+        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail() && problem.buffers[at(step.id)].start != step.tier;
         break;
       case plan::Step::Kind::wait:
         if (may_fail[at(step.id)] && updated != nullptr)

@@ -21,11 +21,11 @@ Sized::Sized(std::int64_t steps, Bytes state, Bytes tape, Bytes bytes)
     : steps_(steps), state_(state), tape_(tape), bytes_(bytes) {
   TIDEMARK_CHECK(steps > 0 && state >= 0 && tape >= 0 && bytes >= 0 && (tape == 0 || state > 0));
   depths_ = state > 0 ? std::min(bytes / state, end() - 1) : end() - 1;
-  if (!taped()) return;
+  if (!taped() || depths_ == 0) return;
   // R(0, r), a row of the table at a time: its rows d at level r from those at level r - 1.
   std::vector<std::int64_t> level(static_cast<std::size_t>(depths_ + 2));
   for (std::int64_t d = 0; d <= depths_ + 1; ++d) level[static_cast<std::size_t>(d)] = leaf(d);
-  for (levels_ = 1; depths_ > 0 && level[0] < end(); ++levels_) {
+  for (levels_ = 1; level[0] < end(); ++levels_) {
     for (auto d = static_cast<std::size_t>(depths_ + 1); d-- > 0;)
       level[d] = std::min(level[d] + level[d + 1], kHuge);
   }

@@ -28,8 +28,9 @@ class TIDEMARK_API Sized {
   std::int64_t leaf(std::int64_t depth) const;     // the most steps of a leaf; to depths() + 1
   bool all_at_once() const { return end() <= leaf(0); }
 
-  // How many numbers split() looks at, and what they are.
-  std::int64_t table_size() const { return taped() && depths_ > 0 ? (depths_ + 2) * levels_ : 0; }
+  // How many numbers split() looks at, `levels` rows of them, and what they are.
+  std::int64_t levels() const { return levels_; }
+  std::int64_t table_size() const { return (depths_ + 2) * levels_; }
   void fill(std::span<std::int64_t> table) const;
   // The steps before the second part of a segment of more steps than a leaf's.
   std::int64_t split(std::int64_t steps, std::int64_t depth, const std::int64_t* table) const;
