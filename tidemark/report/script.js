@@ -17,21 +17,23 @@
   'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'.split('').forEach((c, i) => { DIGIT[c.charCodeAt(0)] = i; });
   function integers(text) {
     const out = [];
-    let value = 0, scale = 1, before = 0;   // products, not shifts: beyond 32 bits
+    let value = 0, scale = 1, before = 0, last = 0, repeats = false;   // products, not shifts: beyond 32 bits
     for (let i = 0; i < text.length; i++) {
+      if (text[i] === '!') { repeats = true; continue; }
       const d = DIGIT[text.charCodeAt(i)];
       value += (d & 31) * scale;
       if (d & 32) { scale *= 32; continue; }
-      before += value % 2 ? -(value + 1) / 2 : value / 2;
-      out.push(before);
-      value = 0; scale = 1;
+      if (!repeats) last = value % 2 ? -(value + 1) / 2 : value / 2;
+      for (let n = repeats ? value : 1; n > 0; n--) out.push(before += last);
+      value = 0; scale = 1; repeats = false;
     }
     return Float64Array.from(out);
   }
   function floats(text) {
-    const raw = atob(text), view = new DataView(new ArrayBuffer(raw.length));
+    const [all, which] = text.split(';'), raw = atob(all), view = new DataView(new ArrayBuffer(raw.length));
     for (let i = 0; i < raw.length; i++) view.setUint8(i, raw.charCodeAt(i));
-    return Float32Array.from({ length: raw.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+    const values = Float32Array.from({ length: raw.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+    return which === undefined ? values : Float32Array.from(integers(which), (i) => values[i]);
   }
   // The shared beginning is counted in bytes of UTF-8.
   function names(text) {
