@@ -35,7 +35,7 @@ class BenchVerb : public Command {
     args.footer(
         "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too "
         "small.\n"
-        "Example: tidemark bench resnet18 --batch 4 --size 64 --budget 80%,60%,40%");
+        "Example: tidemark bench mlp --batch 512 --budget 90%,min");
   }
 
   int run() override {
@@ -53,7 +53,7 @@ class BenchVerb : public Command {
         if (e.kind() != Error::Kind::infeasible) throw;
         const bool machine = std::string_view(e.what()).starts_with("[bench]");
         line.why_not = machine ? "too much for this machine" : "too small";
-        fmt::print(stderr, "tidemark: {}\n", e.what());
+        fmt::print(stderr, "tidemark: {}\n", text_of(e));
       }
       if (!was_interrupted()) lines.push_back(line);
     }

@@ -27,7 +27,7 @@ class EmitVerb : public Command {
         "A loop for each task, one arena with its offsets, libm and nothing else. Products are plain loops; "
         "an op that has\n"
         "none (convolutions, attention and others) is refused by name.\n"
-        "Example: tidemark emit mlp --budget 60% -o step.cpp");
+        "Example: tidemark emit mlp --batch 512 --budget 90% -o step.cpp");
   }
   int run() override {
     expect_writable(output_);

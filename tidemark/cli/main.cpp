@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     }
     return code;
   } catch (const Error& e) {
-    say(e.what());
+    say(cli::text_of(e));
     return e.kind() == Error::Kind::infeasible ? cli::Exit::no : cli::Exit::wrong;
   } catch (const std::bad_alloc&) {
     say("[memory] not enough of it");

@@ -41,8 +41,9 @@ class ProfileVerb : public Command {
     args.option("--repeats", repeats_, "Runs of a kernel, of which the median counts");
     args.footer(
         "Leave the machine alone meanwhile. Ctrl-C keeps what was measured.\n"
-        "Example: tidemark profile --model resnet18 --batch 8 -o mine.json; tidemark plan resnet18 --batch 8 "
-        "--budget 60% --device mine.json");
+        "Example: tidemark profile --model mlp --batch 64 -o mine.json; tidemark plan mlp --batch 64 "
+        "--budget 90% "
+        "--device mine.json");
   }
 
   int run() override {

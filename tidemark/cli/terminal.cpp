@@ -14,9 +14,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/verb.h"
+#include "tidemark/compile/refusal.h"
 
 namespace tidemark::cli {
 namespace {
@@ -70,6 +70,14 @@ Bytes available_memory() {
   return bytes;
 }
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
+
+std::string text_of(const Error& error) {
+  std::string text = error.what();
+  for (const std::string_view cure : {kTierHelps, kTierForState}) {
+    if (const std::size_t at = text.find(cure); at != std::string::npos) text.erase(at, cure.size());
+  }
+  return text;
+}
 
 double parse_seconds(std::string_view text) {
   double number = 0;

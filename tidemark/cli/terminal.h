@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tidemark/base/bytes.h"
+#include "tidemark/base/error.h"
 
 namespace tidemark::cli {
 
@@ -25,6 +26,9 @@ class EndAtInterrupt {
   EndAtInterrupt(const EndAtInterrupt&) = delete;
   EndAtInterrupt& operator=(const EndAtInterrupt&) = delete;
 };
+
+// The message, without cures that only C++ has.
+std::string text_of(const Error& error);
 
 // "1", "1s", "500ms", "2min". Throws Error(usage) naming the text.
 double parse_seconds(std::string_view text);

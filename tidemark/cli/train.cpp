@@ -48,8 +48,8 @@ class TrainVerb : public Command {
         "--set says otherwise.\n"
         "A resumed run gives the bits that an uninterrupted one gives. Exit code 2: the budget is too small, "
         "or the loss is no number.\n"
-        "Example: tidemark train gpt2-124m --set width=128,depth=4,heads=4 --batch 8 --seq 64 --budget 50% "
-        "--steps 100 --checkpoint gpt.safetensors");
+        "Example: tidemark train gpt2-124m --set width=64,depth=2,heads=2 --batch 8 --seq 64 --budget 60% "
+        "--steps 50 --checkpoint gpt.safetensors");
   }
 
   int run() override {

@@ -7,7 +7,6 @@
 #include "tidemark/base/error.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/compile/compile.h"
-#include "tidemark/compile/refusal.h"
 
 namespace tidemark::cli {
 
@@ -37,15 +36,7 @@ Training::Training(const ModelSource& source, const Asked& asked)
               "a smaller model (--set), --optimizer sgd");
   step_ = std::make_unique<Step>(
       Step{compile(train_step(model_, training_), source.compile_options(asked.memory, asked.time_limit))});
-  try {
-    compiled_ = &step_->run.plan_for(abstract_state(), abstract_batch(model_));
-  } catch (const Error& e) {
-    std::string text = e.what();
-    for (const std::string_view cure : {kTierHelps, kTierForState}) {
-      if (const std::size_t at = text.find(cure); at != std::string::npos) text.erase(at, cure.size());
-    }
-    throw Error(e.kind(), text);
-  }
+  compiled_ = &step_->run.plan_for(abstract_state(), abstract_batch(model_));
   expect_room(asked, model_.name, "all values of a step", compiled_->peak_predicted(),
               asked.memory.kind == Budget::Kind::unlimited ? "a --budget, a smaller --batch"
                                                            : "a smaller --budget or --batch");

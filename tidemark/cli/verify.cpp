@@ -38,7 +38,7 @@ class VerifyVerb : public Command {
         "state (the first moment of adam and adamw holds the gradients). Exit code 2: a bit differs, or more "
         "was\n"
         "allocated than promised.\n"
-        "Example: tidemark verify resnet18 --batch 4 --size 64 --budget 50%");
+        "Example: tidemark verify resnet18 --batch 8 --size 64 --budget 60%");
   }
 
   int run() override {
