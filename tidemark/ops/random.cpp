@@ -29,7 +29,7 @@ std::vector<Sample> samples_with(const Attrs& more) {
   return samples;
 }
 
-const Op uniform_op{
+constinit const Op uniform_op{
     .name = "random_uniform",
     .doc = "Uniform in [low, high), from a key {seed, step}.",
     .infer = random_infer,
@@ -41,7 +41,7 @@ const Op uniform_op{
           return samples_with({{"low", -1.0}, {"high", 3.0}});
         },
 };
-const Op normal_op{
+constinit const Op normal_op{
     .name = "random_normal",
     .doc = "Normal, from a key {seed, step}.",
     .infer = random_infer,
@@ -56,7 +56,7 @@ const Op normal_op{
 
 // Linear in x with a mask that the key gives again: nothing is kept for the gradient but the key.
 Tensor again(const Rule& r, const Tensor& x);
-const Op dropout_op{
+constinit const Op dropout_op{
     .name = "dropout",
     .doc = "x with elements zeroed at a rate, the rest scaled by 1 / (1 - rate).",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
