@@ -208,7 +208,7 @@ std::vector<Sample> backward_samples() {
            .range = {-1, 1}}};
 }
 
-const Op attention_op{
+constinit const Op attention_op{
     .name = "attention",
     .doc =
         "y = softmax(scale q k') v for each head, and the log-sum-exp of each row of scores. q (B, T, H, D), "
@@ -225,7 +225,7 @@ const Op attention_op{
     .accepts = accepts_heads,
     .samples = attention_samples,
 };
-const Op attention_backward_op{
+constinit const Op attention_backward_op{
     .name = "attention_backward",
     .doc =
         "Gradients of attention in q, k and v from (ct, q, k, v, lse, delta), delta the sum of ct * y over "

@@ -56,7 +56,7 @@ Tensor picked(const Tensor& x, const Tensor& labels, std::int64_t ignore) {
   return where(counts, reshape(gather(x, column(safe), 1), {x.size(0)}), 0);
 }
 
-const Op rows_op{
+constinit const Op rows_op{
     .name = "cross_entropy",
     .doc = "By row: logsumexp(logits) - logits[label], 0 for labels to ignore; and the logsumexp.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -91,7 +91,7 @@ const Op rows_op{
     .samples = [] { return samples(0); },
 };
 
-const Op backward_op{
+constinit const Op backward_op{
     .name = "cross_entropy_backward",
     .doc = "By row: g (exp(logits - logsumexp) - onehot(label)), 0 for labels to ignore.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {

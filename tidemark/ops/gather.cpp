@@ -55,7 +55,7 @@ std::vector<Sample> take_samples() {
 Tensors take_vjp(const Rule& r) {
   return {r.needs(0) ? add_rows(r.x(1), r.ct(), r.x(0).shape(), axis_of(r.attrs())) : Tensor{}, Tensor{}};
 }
-const Op embedding_op{
+constinit const Op embedding_op{
     .name = "embedding",
     .doc = "Rows of a table by index.",
     .infer = take_infer,
@@ -66,7 +66,7 @@ const Op embedding_op{
     .reference = [](const KernelSpec& s) { return kernels::take_rows_reference(s, "embedding", 0); },
     .samples = take_samples,
 };
-const Op index_select_op{
+constinit const Op index_select_op{
     .name = "index_select",
     .doc = "Slices along an axis by index.",
     .infer = take_infer,
@@ -85,7 +85,7 @@ const Op index_select_op{
           return samples;
         },
 };
-const Op index_add_op{
+constinit const Op index_add_op{
     .name = "index_add",
     .doc = "Zeros with slices added along an axis by index, in the order of the indices.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -125,7 +125,7 @@ Tensor add_rows(const Tensor& indices, const Tensor& updates, const Shape& resul
 }
 
 // Recorded by nobody: ir/join.h puts it in place of a sum, so that a large array is neither zeroed nor added as a whole.
-const Op index_add_to_op{
+constinit const Op index_add_to_op{
     .name = "index_add_to",
     .doc = "An array with slices added along an axis by index, in the order of the indices.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -190,7 +190,7 @@ std::vector<Sample> element_samples(bool updates) {
   sample({4}, {0}, 0);
   return samples;
 }
-const Op gather_op{
+constinit const Op gather_op{
     .name = "gather",
     .doc = "y[i][j] = x[indices[i][j]][j] for axis 0.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -207,7 +207,7 @@ const Op gather_op{
     .reference = [](const KernelSpec& s) { return kernels::gather_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(false); },
 };
-const Op scatter_add_op{
+constinit const Op scatter_add_op{
     .name = "scatter_add",
     .doc = "x with updates added by index, in the order of the indices.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -229,7 +229,7 @@ const Op scatter_add_op{
     .reference = [](const KernelSpec& s) { return kernels::scatter_add_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(true); },
 };
-const Op one_hot_op{
+constinit const Op one_hot_op{
     .name = "one_hot",
     .doc = "1 at the index, 0 elsewhere, along a new last axis.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {

@@ -227,41 +227,41 @@ Cost cost_of_loop(const KernelSpec& s) {
 
 }  // namespace
 
-const Op scan_op{
+constinit const Op scan_op{
     .name = "scan",
     .doc = "Runs its region `trips` times: a state is handed from step to step, xs are taken and ys given slice by slice.",
     .infer = infer_scan,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return scan_kernel(s, in_order); },
 };
-const Op while_op{
+constinit const Op while_op{
     .name = "while_loop",
     .doc = "Runs its body as long as its condition holds, at most `trips` times; says how often.",
     .infer = infer_while,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return while_kernel(s, in_order); },
 };
-const Op cond_op{
+constinit const Op cond_op{
     .name = "cond",
     .doc = "One of two regions, by a boolean.",
     .infer = infer_cond,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return cond_kernel(s, in_order); },
 };
-const Op call_op{
+constinit const Op call_op{
     .name = "call",
     .doc = "A region under a name of its own.",
     .infer = infer_call,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return in_order(s.regions[0], s.threads); },
 };
-const Op scan_saving_op{
+constinit const Op scan_saving_op{
     .name = "scan_saving",
     .doc = "A scan that keeps snapshots of its state, and tapes of steps, for scan_adjoint.",
     .infer = infer_saving,
     .cost = cost_of_loop,
 };
-const Op scan_adjoint_op{
+constinit const Op scan_adjoint_op{
     .name = "scan_adjoint",
     .doc = "The adjoint of a scan: from snapshots and tapes, with the steps between them run again.",
     .infer = infer_adjoint,

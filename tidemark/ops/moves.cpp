@@ -37,7 +37,7 @@ std::vector<Type> concat_infer(const InferArgs& a) {
   }
   return {{Shape(std::move(sizes)), a.in[0].dtype}};
 }
-const Op concat_op{
+constinit const Op concat_op{
     .name = "concat",
     .doc = "The parts one behind the other along an axis.",
     .infer = concat_infer,
@@ -80,7 +80,7 @@ const Op concat_op{
         },
 };
 
-const Op pad_op{
+constinit const Op pad_op{
     .name = "pad",
     .doc = "x with `value` around it.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -139,7 +139,7 @@ const Op pad_op{
         },
 };
 
-const Op update_slice_op{
+constinit const Op update_slice_op{
     .name = "update_slice",
     .doc = "x with a part written along an axis: a new version.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -204,7 +204,7 @@ const Op update_slice_op{
         },
 };
 
-const Op flip_op{
+constinit const Op flip_op{
     .name = "flip",
     .doc = "The elements along an axis in reverse.",
     .infer = [](const InferArgs& a) -> std::vector<Type> { return {a.in[0]}; },

@@ -210,7 +210,7 @@ std::optional<Cut> backward_cut(const CutArgs& a) {
 }
 
 template <bool Centred>
-Op forward_op(const char* name, const char* doc) {
+constexpr Op forward_op(const char* name, const char* doc) {
   return {
       .name = name,
       .doc = doc,
@@ -243,7 +243,7 @@ Op forward_op(const char* name, const char* doc) {
           }};
 }
 template <bool Centred>
-Op backward_op(const char* name, const char* doc) {
+constexpr Op backward_op(const char* name, const char* doc) {
   return {
       .name = name,
       .doc = doc,
@@ -291,13 +291,13 @@ Op backward_op(const char* name, const char* doc) {
           }};
 }
 
-const Op layer_norm_op =
+constinit const Op layer_norm_op =
     forward_op<true>("layer_norm", "(x - mean) rstd scale + shift over the last axis; mean, rstd.");
-const Op rms_norm_op =
+constinit const Op rms_norm_op =
     forward_op<false>("rms_norm", "x rstd scale over the last axis, rstd of the mean square; rstd.");
-const Op layer_norm_backward_op =
+constinit const Op layer_norm_backward_op =
     backward_op<true>("layer_norm_backward", "Gradients of layer_norm: of x, and of scale and shift.");
-const Op rms_norm_backward_op =
+constinit const Op rms_norm_backward_op =
     backward_op<false>("rms_norm_backward", "Gradients of rms_norm: of x, and of scale.");
 
 template <bool Centred>

@@ -42,7 +42,7 @@ std::optional<Cut> random_cut(const CutArgs& a) {
   return Cut{{kWhole}, {a.wanted}, cut_draws(a, a.wanted, cut_shape(a, a.wanted))};
 }
 
-const Op uniform_op{
+constinit const Op uniform_op{
     .name = "random_uniform",
     .doc = "Uniform in [low, high), from a key {seed, step}.",
     .infer = random_infer,
@@ -55,7 +55,7 @@ const Op uniform_op{
           return samples_with({{"low", -1.0}, {"high", 3.0}});
         },
 };
-const Op normal_op{
+constinit const Op normal_op{
     .name = "random_normal",
     .doc = "Normal, from a key {seed, step}.",
     .infer = random_infer,
@@ -71,7 +71,7 @@ const Op normal_op{
 
 // Linear in x with a mask that the key gives again: nothing is kept for the gradient but the key.
 Tensor again(const Rule& r, const Tensor& x);
-const Op dropout_op{
+constinit const Op dropout_op{
     .name = "dropout",
     .doc = "x with elements zeroed at a rate, the rest scaled by 1 / (1 - rate).",
     .infer = [](const InferArgs& a) -> std::vector<Type> {

@@ -21,7 +21,7 @@ std::vector<Sample> axis_samples() {
           {.in = {{{0, 3}, DType::f64}}, .attrs = along(1)}};
 }
 
-const Op argmax_op{
+constinit const Op argmax_op{
     .name = "argmax",
     .doc = "The index of the greatest along an axis, the first of equals; i64.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -43,7 +43,7 @@ const Op argmax_op{
     .samples = axis_samples,
 };
 
-const Op cumsum_op{
+constinit const Op cumsum_op{
     .name = "cumsum",
     .doc = "Sums of the elements up to and with each, along an axis.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {

@@ -49,7 +49,7 @@ Cost row_cost(const KernelSpec& s) {
 Tensor softmax_backward(const Tensor& y, const Tensor& ct);
 Tensor log_softmax_backward(const Tensor& y, const Tensor& ct);
 
-const Op softmax_op{
+constinit const Op softmax_op{
     .name = "softmax",
     .doc = "exp(x) / sum(exp(x)) over the last axis.",
     .infer = row_infer,
@@ -63,7 +63,7 @@ const Op softmax_op{
     .reference = kernels::softmax_reference,
     .samples = row_samples<1>,
 };
-const Op softmax_backward_op{
+constinit const Op softmax_backward_op{
     .name = "softmax_backward",
     .doc = "y (g - sum(g y)) over the last axis: what softmax does to cotangents and tangents.",
     .infer = backward_infer,
@@ -89,7 +89,7 @@ const Op softmax_backward_op{
     .reference = kernels::softmax_backward_reference,
     .samples = row_samples<2>,
 };
-const Op log_softmax_op{
+constinit const Op log_softmax_op{
     .name = "log_softmax",
     .doc = "x - log(sum(exp(x))) over the last axis.",
     .infer = row_infer,
@@ -102,7 +102,7 @@ const Op log_softmax_op{
     .reference = kernels::log_softmax_reference,
     .samples = row_samples<1>,
 };
-const Op log_softmax_backward_op{
+constinit const Op log_softmax_backward_op{
     .name = "log_softmax_backward",
     .doc = "g - exp(y) sum(g) over the last axis.",
     .infer = backward_infer,
@@ -129,7 +129,7 @@ const Op log_softmax_backward_op{
     .samples = row_samples<2>,
 };
 
-const Op logsumexp_op{
+constinit const Op logsumexp_op{
     .name = "logsumexp",
     .doc = "log(sum(exp(x))) over the last axis, which goes away.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {

@@ -6,6 +6,7 @@
 #include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/cpu/move.h"
+#include "tidemark/kernels/strips.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/reduce.h"
@@ -86,7 +87,7 @@ Cost view_cost(const KernelSpec& s) {
 }
 
 template <std::optional<Layout> (*View)(const KernelSpec&, int)>
-Op view_op(const char* name, const char* doc, std::vector<Type> (*infer)(const InferArgs&)) {
+constexpr Op view_op(const char* name, const char* doc, std::vector<Type> (*infer)(const InferArgs&)) {
   return {.name = name,
           .doc = doc,
           .infer = infer,
@@ -136,7 +137,7 @@ std::optional<Cut> reshape_cut(const CutArgs& a) {
   }
   return std::nullopt;
 }
-const Op reshape_op = [] {
+constinit const Op reshape_op = [] {
   Op op = view_op<reshape_view>("reshape", "The same elements in row-major order, with another shape.",
                                 reshape_infer);
   op.reference = reshape_copy;
@@ -182,7 +183,7 @@ std::vector<int> inverse_order(const Sizes& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) inverse[at(axes[i])] = static_cast<int>(i);
   return inverse;
 }
-const Op permute_op = [] {
+constinit const Op permute_op = [] {
   Op op = view_op<permute_view>("permute", "The axes in another order.", permute_infer);
   op.cut = [](const CutArgs& a) -> std::optional<Cut> {
     const Sizes& axes = a.attrs.integers("axes");
@@ -214,7 +215,7 @@ std::optional<Layout> broadcast_view(const KernelSpec& s, int) {
   }
   return view_layout(to, std::move(strides), x.layout.offset);
 }
-const Op broadcast_op = [] {
+constinit const Op broadcast_op = [] {
   Op op = view_op<broadcast_view>("broadcast_to", "x repeated along new axes and axes of size 1.",
                                   [](const InferArgs& a) -> std::vector<Type> {
                                     const Shape to(a.attrs.integers("shape"));
@@ -256,7 +257,7 @@ std::optional<Layout> slice_view(const KernelSpec& s, int) {
   own *= s.attrs.integer("step");
   return view_layout(s.out[0].type.shape, std::move(strides), offset);
 }
-const Op slice_op = [] {
+constinit const Op slice_op = [] {
   Op op = view_op<slice_view>("slice", "Every step-th element of [begin, end) along an axis.", slice_infer);
   op.cut = cut_beside_axis;
   op.vjp = [](const Rule& r) {
@@ -305,7 +306,7 @@ std::optional<Layout> split_view(const KernelSpec& s, int output) {
   for (int i = 0; i < output; ++i) offset += s.attrs.integers("sizes")[at(i)] * strides[axis_of(s.attrs)];
   return view_layout(s.out[at(output)].type.shape, strides, offset);
 }
-const Op split_op = [] {
+constinit const Op split_op = [] {
   Op op = view_op<split_view>("split", "Pieces along an axis, of the given sizes.", split_infer);
   op.cut = cut_beside_axis;
   op.vjp = [](const Rule& r) {
@@ -324,7 +325,23 @@ const Op split_op = [] {
   return op;
 }();
 
-const Op contiguous_op{
+// To strips (kernels/strips.h): whole ones, and what is left of the columns.
+std::vector<Box> to_strips(const KernelSpec& s) {
+  constexpr std::int64_t width = kernels::kStripWidth;
+  const Shape& shape = s.in[0].type.shape;
+  const auto from = strides_of(shape, s.in[0].layout);
+  const std::int64_t rows = shape[0], whole = shape[1] / width, rest = shape[1] % width;
+  return {{.shape = {whole, rows, width},
+           .from = {width * from[1], from[0], from[1]},
+           .to = {rows * width, width, 1}},
+          {.shape = {rows, rest},
+           .from = from,
+           .to = {width, 1},
+           .from_offset = whole * width * from[1],
+           .to_offset = whole * rows * width}};
+}
+
+constinit const Op contiguous_op{
     .name = "contiguous",
     .doc = "A dense copy.",
     .infer = [](const InferArgs& a) -> std::vector<Type> { return {a.in[0]}; },
@@ -335,6 +352,8 @@ const Op contiguous_op{
     .reference =
         [](const KernelSpec& s) {
           const Shape& shape = s.in[0].type.shape;
+          if (kernels::in_strips(s.out[0].layout))
+            return kernels::copy_boxes(to_strips(s), s.in[0].type.dtype, s.threads);
           std::vector<Box> boxes{{.shape = shape,
                                   .from = strides_of(shape, s.in[0].layout),
                                   .to = strides_of(shape, s.out[0].layout)}};
