@@ -84,7 +84,7 @@ class Search {
   // Worth it only where runs need much of the budget by themselves.
   void search_more_moments() {
     if (!o_.stages || result_.seconds >= o_.known_seconds) return;
-    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds};
+    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
     // What a program costs, in cuts: it grows with the square of the unknowns.
     const double size = 1e-3 * (v_.tasks() + v_.values());
     options.go_on = [&](int moments) {

@@ -251,7 +251,7 @@ class Solver {
     const bool done = closed_ && has_plan && plan.seconds <= enough();
     if (!done) {
       // A bound may take longer than it is given, by a cut or a program.
-      const double left = 0.85 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
+      const double left = 0.8 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
                    share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
                      .time_limit = near ? share : std::max(share, left)};
