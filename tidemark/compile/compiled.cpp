@@ -63,11 +63,14 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
                               .name = options.name,
                               .regions = std::make_shared<RegionCache>()};
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
+  pose_options_.tiers = tiers_;
+  if (options.native) pose_options_.tiers.clear();  // emitted code copies nothing
   verify_ = options.verify;
   PlannedParts planned = plan_parts(std::move(graph), options, pose_options_, tiers_);
   parts_ = planned.parts;
   if (!planned.why.empty()) notes_.push_back(planned.why);
   posed_ = std::move(planned.posed);
+  tiers_ = left_by_loops(this->graph(), tiers_);
   fallback_ = planned.planned.fallback;
   plan_ = std::move(planned.planned.plan);
   program_ = std::make_shared<const Program>(std::move(planned.planned.program));
@@ -261,7 +264,7 @@ Timeline Compiled::timeline() const {
 
 std::vector<Bytes> Compiled::tiers_measured() const {
   std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
+  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) + loop_bytes(graph(), k) : 0));
   return bytes;
 }
 
@@ -270,6 +273,7 @@ std::string Compiled::explain(std::string_view pattern) const {
   if (found.empty()) fail(Error::Kind::usage, "[explain] no value of {} is called '{}'; '*' lists them all", problem().name, pattern);
   std::string out;
   for (const Explanation& e : found) out += e.text + "\n";
+  for (const std::string& line : explain_loops(graph(), pose_options_, pattern)) out += line + "\n";
   if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
   return out + to_string(*marginal_) + "\n";
 }

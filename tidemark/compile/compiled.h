@@ -79,7 +79,7 @@ struct CompileOptions {
   std::vector<Pin> pins;
   MicroBatches micro_batches;
   bool verify = false;              // compare every value made again with the first, in every step
-  // Compares each run with its prediction; where that is off by more than 10 %, corrects the profile from a few timed runs, plans
+  // Compares each run with its prediction; where that is off by more than 5 %, corrects the profile from a few timed runs, plans
   // again on a thread of its own and takes the new plan at a later step. Bits do not change: plans are lossless.
   bool correct = true;
   std::string plan_cache = "";  // a folder where plans are kept and looked up

@@ -18,6 +18,12 @@ Graph optimised(const Graph& graph, const CompileOptions& options, int parts) {
   return optimise(split_batch(passes.simplify ? simplified(graph) : graph, batch, parts), passes);
 }
 
+Planned planned_program(Posed& posed, const CompileOptions& options, const PoseOptions& pose_options,
+                        std::span<const TierSpec> tiers) {
+  return plan_posed(posed, options, left_by_loops(posed.binding.graph, tiers), pose_options.threads,
+                    pose_options.profile);
+}
+
 Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
   return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit), pose_options);
 }
@@ -79,7 +85,7 @@ class Choosing {
   }
 
   void offer(Posed posed, int parts) {
-    Planned planned = plan_posed(posed, options_, tiers_, pose_options_.threads, pose_options_.profile);
+    Planned planned = planned_program(posed, options_, pose_options_, tiers_);
     const bool better = !best_ || (minimum() ? planned.plan.peak < best_->planned.plan.peak
                                              : planned.plan.seconds < best_->planned.plan.seconds);
     if (better) best_ = PlannedParts{std::move(posed), std::move(planned), parts};
@@ -111,7 +117,7 @@ PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions&
   if (parts == 0 && !unlimited) return Choosing(std::move(graph), options, pose_options, tiers).run();
   PlannedParts result{.parts = std::max(parts, 1)};
   result.posed = posed_program(graph, options, pose_options, result.parts);
-  result.planned = plan_posed(result.posed, options, tiers, pose_options.threads, pose_options.profile);
+  result.planned = planned_program(result.posed, options, pose_options, tiers);
   return result;
 }
 

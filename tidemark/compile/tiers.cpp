@@ -19,6 +19,12 @@ bool updates(const plan::Task& task) {
                      [&](plan::BufferId b) { return contains(task.reads, b); });
 }
 
+const Node& node_of(const Posed& posed, plan::TaskId task) {
+  static const Node none;
+  const std::int32_t n = posed.binding.node_of_task[at(task)];
+  return n < 0 ? none : posed.binding.graph.nodes[at(n)];
+}
+
 }  // namespace
 
 void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
@@ -65,6 +71,9 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
         const Kernel* kernel = posed.binding.kernel_of_task[at(step.id)].get();
         if (kernel->can_overflow() && updated != nullptr)
           return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
+        if (copies && updated != nullptr && node_of(posed, step.id).attrs.find("period") != nullptr &&
+            tiers[at(static_cast<std::int32_t>(node_of(posed, step.id).attrs.integer("tier")))].can_fail())
+          return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name, *updated);
         if (updates(task) && updated == nullptr) updated = &task.name;
         break;
       }

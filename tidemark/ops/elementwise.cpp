@@ -145,7 +145,7 @@ struct Pair2 {
 Tensor as_tensor(const char* op, const Operand& x, const Tensor& like) {
   if (!x.is_number) return x.tensor;
   const DType d = like.dtype();
-  if (!is_float(d) && x.number != static_cast<double>(scalar::to_integer<std::int64_t>(x.number)))
+  if (!is_float(d) && x.number != static_cast<double>(formulas::to_integer<std::int64_t>(x.number)))
     fail(Error::Kind::usage, "[{}] the number {} vs a tensor of {}; cast it first", op, x.number, name_of(d));
   return full_beside(like, Type{{}, d}, x.number, x.where);
 }
