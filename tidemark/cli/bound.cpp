@@ -20,7 +20,7 @@ class BoundVerb : public Command {
  public:
   void declare(Args& args) override {
     source_.declare(args);
-    args.option("-b,--budget", budget_, "8GiB, or 60% of what storing all takes beyond the resident buffers");
+    args.option("-b,--budget", budget_, kBudget);
     args.required("--budget");
     args.option("-t,--time", time_, "CPU time to spend, e.g. 1s or 500ms");
     args.option("-o,--output", output_, "Write the bounds and their proof there, as a plan without steps");

@@ -25,8 +25,7 @@ class PlanVerb : public Command {
  public:
   void declare(Args& args) override {
     source_.declare(args);
-    args.option("-b,--budget", budget_,
-                "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+    args.option("-b,--budget", budget_, kBudgetOrMin);
     args.required("--budget");
     args.option("--planner", planner_, "One of the planners below");
     std::vector<std::string> planners;

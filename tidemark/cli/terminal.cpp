@@ -124,6 +124,8 @@ void expect_writable(const std::string& path) {
     fail(Error::Kind::io, "[output] {}: cannot write in {}", path, folder.string());
 }
 
+void Table::row(std::string name, std::string text) { rows_.emplace_back(std::move(name), std::move(text)); }
+
 void Table::print() const {
   std::size_t width = 0;
   for (const auto& [name, text] : rows_) width = std::max(width, name.size());

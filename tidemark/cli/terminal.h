@@ -47,7 +47,7 @@ double wall_seconds();     // since some moment in the past
 // Rows of a name and what it says, the names padded to one width.
 class Table {
  public:
-  void row(std::string name, std::string text) { rows_.emplace_back(std::move(name), std::move(text)); }
+  void row(std::string name, std::string text);
   void print() const;
 
  private:

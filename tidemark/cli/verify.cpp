@@ -24,8 +24,7 @@ class VerifyVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budget_,
-                "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+    args.option("-b,--budget", budget_, kBudgetOrMin);
     args.required("--budget");
     model_.declare(args);
     args.option("--steps", steps_, "Training steps to run each way");

@@ -31,7 +31,7 @@ class WhatifVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budget_, "8GiB, or 60% of what storing all takes beyond the resident buffers");
+    args.option("-b,--budget", budget_, kBudget);
     args.required("--budget");
     model_.declare(args);
     options_.declare(args);
