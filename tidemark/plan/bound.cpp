@@ -14,6 +14,9 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+// Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
+constexpr double kSmallGap = 0.002;
+
 // The live bytes at each task when the list runs once and nothing is dropped early: where the cuts are looked
 // for.
 std::vector<Bytes> profile(const Values& values) {
@@ -83,14 +86,14 @@ class Search {
  private:
   // Worth it only where runs need much of the budget by themselves.
   void search_more_moments() {
-    if (!o_.stages || result_.seconds >= o_.known_seconds) return;
+    if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return;
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
     // What a program costs, in cuts: it grows with the square of the unknowns.
     const double size = 1e-3 * (v_.tasks() + v_.values());
-    options.go_on = [&](int moments) {
+    options.go_on = [&](int moments, double share) {
       const auto cuts = static_cast<std::int64_t>(40 * size * size * moments * moments) + 1;
       if (limit_.time_is_up() ||
-          limit_.elapsed() + 1.5e-4 * static_cast<double>(cuts) > 0.8 * o_.time_limit ||
+          limit_.elapsed() + 1.5e-4 * static_cast<double>(cuts) > share * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;

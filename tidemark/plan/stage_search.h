@@ -13,8 +13,10 @@ struct StageOptions {
   double enough = 0;  // no need to prove more
   int most_moments = 6;
   int candidates = 12;
-  const Limit* limit = nullptr;    // ends a program under way
-  std::function<bool(int)> go_on;  // asked before each program, with its number of moments
+  const Limit* limit = nullptr;  // ends a program under way
+  // `share`: of the time and effort there is, up to which it may be spent on this.
+  std::function<bool(int moments, double share)>
+      go_on;  // asked before each program, with its number of moments
 };
 
 // `seconds` of the result is 0 unless it proves more than `single`, the bound of the first moment alone.
