@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/planning.h"
 
+#include <algorithm>
+
 #include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/plan_cache.h"
@@ -79,6 +81,15 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
   }
 }
 
+// Their tasks stay, too dear to run.
+void leave_overflowing(Posed& posed) {
+  constexpr double kNever = 1e6;
+  for (const Maker& m : posed.makers) {
+    if (m.can_overflow) posed.problem.tasks[static_cast<std::size_t>(m.run.front())].seconds = kNever;
+  }
+  std::erase_if(posed.makers, [](const Maker& m) { return m.can_overflow; });
+}
+
 }  // namespace
 
 Bytes budget_of(const plan::Problem& problem, const Budget& memory) {
@@ -103,8 +114,18 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
     return what;
   };
   if (broken().empty()) return planned;
-  gate_updates(posed);
-  planned = plan_and_lower(posed, options, {.stop = how.stop});
+  // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
+  Posed gated = posed;
+  gate_updates(gated);
+  try {
+    planned = plan_and_lower(gated, options, {.stop = how.stop});
+    posed = std::move(gated);
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible || std::none_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; }))
+      throw;
+    leave_overflowing(posed);
+    return plan_again(posed, options, tiers, how);
+  }
   if (const std::string what = broken(); !what.empty()) {
     fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
          posed.problem.name, format_bytes(planned.plan.budget), what);
