@@ -147,8 +147,10 @@ void wave(std::int64_t n, std::int64_t steps, const std::string& folder) {
     Compiled& c = f.plan_for(velocity);
     std::printf(
         "  %5.1f %%%s: %7.2f s (%.2f x), peak %.1f MB predicted, %.1f MB measured, %s\n", percent,
-        native ? "" : on_disk ? ", executor and disk" : ", executor", seconds,
-        seconds / full_time, static_cast<double>(c.peak_predicted()) / 1e6,
+        native    ? ""
+        : on_disk ? ", executor and disk"
+                  : ", executor",
+        seconds, seconds / full_time, static_cast<double>(c.peak_predicted()) / 1e6,
         static_cast<double>(c.peak_measured()) / 1e6,
         std::memcmp(wanted.data(), got.data(), wanted.size() * 4) == 0 ? "the same bits" : "OTHER BITS");
     for (const std::string& line : explain_loops(c.graph(), {})) std::printf("           %s\n", line.c_str());

@@ -108,7 +108,8 @@ class Saving final : public Kernel {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t t = shape_.reverse ? n - 1 - i : i;
       // The state from which a leaf is taped is not needed again.
-      const std::int64_t stored = period_ > 0 && i + 1 < n && (i + 1) % period_ == 0 ? (i + 1) / period_ - 1 : -1;
+      const std::int64_t stored =
+          period_ > 0 && i + 1 < n && (i + 1) % period_ == 0 ? (i + 1) / period_ - 1 : -1;
       if (stored >= 2) store_->wait(stored - 2);
       const bool save = i + 1 == next && (!sized_->taped() || end - next > sized_->leaf(depth + 1));
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) {
@@ -118,7 +119,8 @@ class Saving final : public Kernel {
           out[c] = area + depth * offsets_.back() + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
       for (std::size_t c = 0; stored >= 0 && c < slot_of_carry_.size(); ++c) {
-        if (slot_of_carry_[c] >= 0) out[c] = base + staging_[stored & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
+        if (slot_of_carry_[c] >= 0)
+          out[c] = base + staging_[stored & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
       for (std::size_t x = index(shape_.carries); x < index(shape_.first_const()); ++x)
         in[x] = o.input<std::byte>(x) + t * in_bytes_[x];
@@ -373,10 +375,12 @@ class Adjoint final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store) {
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
+                                      std::shared_ptr<LoopStore> store) {
   return std::make_unique<Saving>(spec, region, std::move(store));
 }
-std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store) {
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
+                                       std::shared_ptr<LoopStore> store) {
   return std::make_unique<Adjoint>(spec, region, std::move(store));
 }
 

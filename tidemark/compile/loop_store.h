@@ -11,7 +11,8 @@ namespace tidemark {
 
 class LoopStore {
  public:
-  LoopStore(TierSpec spec, Bytes state, std::int64_t count) : spec_(std::move(spec)), state_(state), count_(count) {}
+  LoopStore(TierSpec spec, Bytes state, std::int64_t count)
+      : spec_(std::move(spec)), state_(state), count_(count) {}
 
   Bytes bytes() const { return state_ * count_; }
   // Copies of state k, in the background; each is waited for before its memory is used again. Throws Error(io) where one failed.

@@ -22,17 +22,19 @@ void LoopCosts::in_tier_at(const TierSpec& tier) {
 
 double LoopCosts::first_sweep(Bytes bytes) const {
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
-  const auto taped = static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
+  const auto taped =
+      static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
   const double hidden = static_cast<double>(period) * body;
-  return (static_cast<double>(trips) - taped) * body + taped * body_taping + static_cast<double>(in_tier()) * std::max(0.0, write - hidden);
+  return (static_cast<double>(trips) - taped) * body + taped * body_taping +
+         static_cast<double>(in_tier()) * std::max(0.0, write - hidden);
 }
 
 double LoopCosts::reverse_sweep(Bytes bytes) const {
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const schedule::Sized sized(segment, state, tape, bytes);
   const auto seconds = [&](const schedule::Sized::Counts& n, std::int64_t steps) {
-    return static_cast<double>(n.advances) * advance + static_cast<double>(n.taped) * taping + static_cast<double>(n.direct) * adjoint +
-           static_cast<double>(steps - n.direct) * untaping;
+    return static_cast<double>(n.advances) * advance + static_cast<double>(n.taped) * taping +
+           static_cast<double>(n.direct) * adjoint + static_cast<double>(steps - n.direct) * untaping;
   };
   double total = seconds(sized.counts(last, true), last);
   if (in_tier() == 0) return total;
@@ -43,14 +45,24 @@ double LoopCosts::reverse_sweep(Bytes bytes) const {
 
 double LoopCosts::forward_runs(Bytes bytes) const {
   // With every execution of a step's forward part at a price of 1, and nothing else.
-  LoopCosts counted{.trips = trips, .state = state, .tape = tape, .body = 1, .advance = 1, .adjoint = 1, .body_taping = 1, .taping = 1, .period = period};
+  LoopCosts counted{.trips = trips,
+                    .state = state,
+                    .tape = tape,
+                    .body = 1,
+                    .advance = 1,
+                    .adjoint = 1,
+                    .body_taping = 1,
+                    .taping = 1,
+                    .period = period};
   return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
 }
 
 Bytes loop_bytes(const Graph& graph, std::size_t tier) {
   Bytes bytes = 0;
   for (const Node& n : graph.nodes) {
-    if (n.op != &scan_adjoint_op || n.attrs.find("period") == nullptr || n.attrs.integer("tier") != static_cast<std::int64_t>(tier)) continue;
+    if (n.op != &scan_adjoint_op || n.attrs.find("period") == nullptr ||
+        n.attrs.integer("tier") != static_cast<std::int64_t>(tier))
+      continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     bytes += (s.trips - 1) / s.period * s.state;
   }
@@ -117,7 +129,8 @@ struct Variant {
 // `loops`: how many there are, which share the tiers' room.
 class Loop {
  public:
-  Loop(const Graph& g, const PairNodes& pair, std::size_t loops, Bytes inner, const PoseOptions& options) : pair_(pair), tiers_(options.tiers) {
+  Loop(const Graph& g, const PairNodes& pair, std::size_t loops, Bytes inner, const PoseOptions& options)
+      : pair_(pair), tiers_(options.tiers) {
     for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops);
     const Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
     const auto seconds = [&](const Graph& region) {
@@ -160,7 +173,10 @@ class Loop {
     for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
       g.nodes[n].attrs.set("inner", inner);
       if (choice.period > 0)
-        g.nodes[n].attrs.set("period", choice.period).set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
+        g.nodes[n]
+            .attrs.set("period", choice.period)
+            .set("tier", choice.tier)
+            .set("store", static_cast<std::int64_t>(pair_.saving));
     }
     set_area(g, pair_, used(v.costs, bytes));
   }
@@ -189,7 +205,8 @@ class Loop {
       for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0; ++k) {
         c.in_tier_at(tiers_[k]);
         const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
-        for (std::int64_t segments = 2; segments <= most; segments += std::max<std::int64_t>(1, segments / 4)) {
+        for (std::int64_t segments = 2; segments <= most;
+             segments += std::max<std::int64_t>(1, segments / 4)) {
           c.period = (c.trips + segments - 1) / segments;
           consider(static_cast<std::int64_t>(k));
         }
@@ -315,7 +332,8 @@ Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double 
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }
 
-std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given, std::string_view pattern) {
+std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given,
+                                       std::string_view pattern) {
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
   std::vector<std::string> lines;
@@ -323,7 +341,9 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
     const Node& n = graph.nodes[pair.adjoint];
     std::vector<ValueId> values = graph.nodes[pair.saving].out;
     values.insert(values.end(), n.out.begin(), n.out.end());
-    if (std::none_of(values.begin(), values.end(), [&](ValueId v) { return glob_match(pattern, graph.value(v).name); })) continue;
+    if (std::none_of(values.begin(), values.end(),
+                     [&](ValueId v) { return glob_match(pattern, graph.value(v).name); }))
+      continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     const schedule::Sized sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, s.bytes);
     Bytes step = 0;
@@ -336,7 +356,8 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
     }
     const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .period = s.period};
     std::string kept;
-    if (s.period > 0) kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
+    if (s.period > 0)
+      kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
     if (sized.taped() && sized.all_at_once() && s.period == 0) {
       kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
     } else {

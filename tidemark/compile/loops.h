@@ -103,10 +103,13 @@ TIDEMARK_API std::string emit_program(const Binding& binding, const Program& pro
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB"; with tapes, how many and of how many bytes.
 // Only of loops a value of which has a name that matches.
-TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options, std::string_view pattern = "*");
+TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options,
+                                                    std::string_view pattern = "*");
 
 // Kernels of the pair.
-std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store);
-std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store);
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
+                                      std::shared_ptr<LoopStore> store);
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
+                                       std::shared_ptr<LoopStore> store);
 
 }  // namespace tidemark

@@ -64,7 +64,8 @@ Sized::Counts Sized::counts(std::int64_t steps, bool whole) const {
     if (steps < 2) return {.direct = steps};
     const std::int64_t slots = depths_ + 1;
     std::int64_t first = 0;
-    for (std::int64_t left = whole ? slots : 0; left > 1 && steps - first > 1; --left) first += revolve_split(steps - first, left);
+    for (std::int64_t left = whole ? slots : 0; left > 1 && steps - first > 1; --left)
+      first += revolve_split(steps - first, left);
     return {.advances = revolve_advances(steps, slots) - first, .direct = steps};
   }
   std::vector<std::int64_t> table(static_cast<std::size_t>(table_size()));
