@@ -21,7 +21,10 @@ class Planning(Cli):
 
     def test_wrong_use(self):
         self.run_it(code=WRONG)
-        self.run_it("plam", code=WRONG)
+        for extra in [], ["--help"]:
+            self.says(WRONG, "unknown verb 'plam'; did you mean 'plan'?", "plam", *extra)
+            self.says(WRONG, "unknown verb 'frobnicate'; one of models plan", "frobnicate", *extra)
+        self.says(WRONG, "did you mean 'frontier'?", "front")
         self.run_it("plan", code=WRONG)
         self.run_it("plan", self.chain, code=WRONG)
         self.says(WRONG, "bananas", "plan", self.chain, "--budget", "8bananas")
@@ -30,6 +33,13 @@ class Planning(Cli):
         self.says(WRONG, "threads", "plan", self.chain, "--budget", "60%", "--threads", "0")
         self.says(WRONG, "telepathy", "plan", self.chain, "--budget", "60%", "--without", "telepathy")
         self.run_it("plan", self.chain, "--budget", "60%", "--seed", "x", code=WRONG)
+        # What would mean nothing is refused, not passed over.
+        for option in [["--batch", "4"], ["--seq", "4"], ["--size", "32"], ["--set", "width=8"], ["--optimizer", "sgd"], ["--dtype", "bf16"],
+                       ["--device", "h200"], ["--model-threads", "1"]]:
+            self.says(WRONG, option[0] + " is for models", "plan", self.chain, "--budget", "60%", *option)
+        plan = self.path("plan.json")
+        self.run_it("plan", self.chain, "--budget", "100%", "-o", plan)
+        self.says(WRONG, "exclude each other", "show", self.chain, "--what", "program", "--plan", plan, "--budget", "60%")
 
     def test_files(self):
         missing = self.path("missing.json")
@@ -63,6 +73,10 @@ class Planning(Cli):
         with open(os.path.join(SOURCE, "docs", "schemas", "profile.json")) as f:
             self.assertEqual(schema.errors(json.loads(text), json.load(f)), [])
         self.says(DONE, " 0 kernels;", "profile", "--model", "mlp", *small, "-o", mine)
+        self.assertEqual(self.json_of("profile", "profile", "--model", "mlp", *small, "-o", mine), json.loads(text))
+        self.says(WRONG, "--seq means nothing to mlp", "profile", "--model", "mlp", "--seq", "4", "-o", mine)
+        self.says(WRONG, "are for --model", "profile", "--batch", "4", "-o", mine)
+        self.says(WRONG, "this machine", "profile", "--device", "h200", "-o", mine)
         self.says(DONE, "--device " + mine, "plan", "mlp", *small, "--budget", "100%", "--device", mine)
         self.says(DONE, "NVIDIA H200", "plan", "mlp", *small, "--budget", "100%", "--device", "h200")
         self.says(DONE, "shipped profile", "plan", "mlp", *small, "--budget", "100%")
@@ -150,6 +164,11 @@ class Planning(Cli):
         self.run_it("check", self.chain, plan)
         least = self.json_of("plan", "plan", self.chain, "--budget", "min", "--time", "100ms")
         self.assertGreaterEqual(least["peak"], answer["peak_bound"])
+        self.assertEqual(least["peak_bound"], answer["peak_bound"])
+        self.assertLessEqual(least["seconds_bound"], least["seconds"])
+        self.assertGreaterEqual(least["seconds_bound"], 12)
+        self.run_it("plan", self.chain, "--budget", "min", "--time", "100ms", "-o", plan)
+        self.assertEqual(self.json_of("check", "check", self.chain, plan)["proof"], "verified")
         self.says(WRONG, "store_all", "plan", self.chain, "--budget", "min", "--planner", "store_all")
 
     def test_frontier(self):

@@ -45,6 +45,24 @@ class Docs(Cli):
                     result = subprocess.run([PROGRAM, *shlex.split(line)[2:]], capture_output=True, text=True, timeout=300, cwd=self.folder.name)
                     self.assertEqual(result.returncode, 0, (line, result.stderr))
 
+    def test_examples_of_the_help_run(self):
+        # What the examples begin with, as a reader who follows them has it.
+        small = ["--batch", "1", "--seq", "32", "--set", "width=32,depth=3,heads=2,vocab=64,positions=32"]
+        self.run_it("pose", "gpt2-124m", *small, "-o", self.path("problem.json"))
+        self.file("buffers.csv", "id,lower,upper,size\na,0,3,4\nb,1,5,4\nc,3,6,8\n")
+        verbs = [line.split()[0] for line in self.run_it("--help").stdout.split("Subcommands:")[1].splitlines() if line.startswith("  ")]
+        for verb in sorted(verbs, key=lambda v: v == "check"):     # which reads what plan wrote
+            example = re.search(r"^Example: (.*)", self.run_it(verb, "--help").stdout, re.MULTILINE | re.DOTALL).group(1)
+            for command in example.strip().replace("\n", " ").split("; "):
+                words = shlex.split(command)
+                self.assertEqual(words[0], "tidemark", command)
+                if verb == "whatif":
+                    words += ["--ask", "precision,module"]     # all of its questions take half a minute
+                if verb == "report":
+                    words += ["--points", "3"]
+                result = subprocess.run([PROGRAM, *words[1:]], capture_output=True, text=True, timeout=300, cwd=self.folder.name)
+                self.assertEqual(result.returncode, 0, (command, result.stderr))
+
     def test_links_lead_somewhere(self):
         for page in pages():
             prose = re.sub(r"```.*?```|`[^`\n]*`", "", read(page), flags=re.DOTALL)

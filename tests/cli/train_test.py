@@ -38,6 +38,9 @@ class Train(Cli):
             self.assertIn("at step 3", out.stdout)
             self.assertNotIn("not the run", out.stderr)
             self.assertEqual(self.contents("whole.safetensors"), self.contents("parts.safetensors"))
+            self.says(WRONG, "keeps its seed", "train", *model, *extra, "--steps", "7", "--resume", parts, "--seed", "5")
+            self.run_it("train", *model, *extra, "--steps", "7", "--resume", parts, "--seed", "0")
+        self.says(WRONG, "without --checkpoint", "train", *MLP, "--steps", "1", "--every", "2")
 
     def test_a_checkpoint_is_a_safetensors_file(self):
         path = self.path("a.safetensors")

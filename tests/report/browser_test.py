@@ -180,6 +180,10 @@ class Browser(unittest.TestCase):
         run("plan", self.path("large.json"), "--planner", "store_all", "--budget", "1TiB", "--time", "1s", "-o", self.path("large_plan.json"))
         run("report", self.path("large.json"), "--plan", self.path("large_plan.json"), "--points", "0", "-o", self.path("large.html"))
         self.assertLess(os.path.getsize(self.path("large.html")), 5_000_000)
+        # Every forward task twice: half as many runs and lives more.
+        run("plan", self.path("large.json"), "--planner", "sqrt_n", "--budget", "1TiB", "--time", "1s", "-o", self.path("again_plan.json"))
+        run("report", self.path("large.json"), "--plan", self.path("again_plan.json"), "--points", "0", "-o", self.path("again.html"))
+        self.assertLess(os.path.getsize(self.path("again.html")), 5_000_000)
         self.open("large.html")
         self.assertEqual(self.js("return window.tidemarkReport.lives"), 100_000)
         life = self.js("return window.tidemarkReport.largest()")

@@ -142,11 +142,14 @@ TEST(Story, CopiesTakeTheirTime) {
 TEST(Columns, IntegersAreDifferences) {
   EXPECT_EQ(pack_integers({}), "");
   EXPECT_EQ(pack_integers({0, 1, 0, 16}), "ACBgB");  // +1 is 2, -1 is 1, +16 is 32: two digits
+  EXPECT_EQ(pack_integers({1, 2, 3, 4, 5, 5}), "C!EA");         // +1 and four times more
+  EXPECT_EQ(pack_integers({1, 2, 3}), "CCC");                   // the shorter of the two
 }
 
 TEST(Columns, FloatsAreBase64) {
   EXPECT_EQ(pack_floats({1.0}), "AACAPw==");
   EXPECT_EQ(pack_floats({1.0, -2.0, 0.5}), "AACAPwAAAMAAAAA/");
+  EXPECT_EQ(pack_floats({1.0, 1.0, 1.0, -2.0, -2.0}), "AACAPwAAAMA=;AAACA");  // two numbers, and which of them
 }
 
 TEST(Columns, NamesShareTheirBeginnings) {

@@ -53,6 +53,19 @@ TEST(Profile, APointBeatsTheOpsRooflineAndThatBeatsTheDevices) {
   EXPECT_EQ(estimate(p, *find_op("relu"), relu).from, Estimate::From::device);
 }
 
+TEST(Profile, NarrowStorageTakesTheRatesOfF32AndItsOwnBytes) {
+  DeviceProfile p = small_profile();
+  KernelSpec narrow = product(16, 8, 8);
+  for (auto* list : {&narrow.in, &narrow.out}) {
+    for (Value& v : *list) v.type.dtype = DType::bf16;
+  }
+  const Estimate borrowed = estimate(p, matmul_op(), narrow);
+  EXPECT_EQ(borrowed.from, Estimate::From::op);
+  EXPECT_EQ(borrowed.seconds, p.ops.at("matmul f32").seconds(cost_of(matmul_op(), narrow)));
+  p.ops["matmul bf16"] = {1e11, 1e9, 1e-6};
+  EXPECT_EQ(estimate(p, matmul_op(), narrow).seconds, p.ops.at("matmul bf16").seconds(cost_of(matmul_op(), narrow)));
+}
+
 TEST(Profile, KeysTellShapesLayoutsAndAttributesApart) {
   KernelSpec a = product(8, 4, 8);
   const std::string key = point_key(matmul_op(), a);

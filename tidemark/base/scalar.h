@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace tidemark::scalar {
+namespace tidemark::formulas {
 
 // f32 without branches, calls or tables, so that loops over them become vector loops: argument reduction as in
 // Cody & Waite (1980), polynomials fitted for the least maximal relative error. Errors, measured by
@@ -337,4 +337,12 @@ inline To to_integer(From x) {
   return x >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);
 }
 
-}  // namespace tidemark::scalar
+}  // namespace tidemark::formulas
+
+// Their short name where they are used; in tidemark itself that is a function on Tensors.
+namespace tidemark::kernels {
+namespace scalar = formulas;
+}
+namespace tidemark::tape {
+namespace scalar = formulas;
+}

@@ -14,7 +14,7 @@ namespace {
 
 struct Line {
   std::string asked;
-  bool fits = true;
+  std::string why_not;  // "": it was measured
   Bytes budget = 0, predicted = 0, measured = 0;
   double seconds_predicted = 0, seconds = 0, samples = 0;  // wall seconds of a step, samples a second
 };
@@ -35,7 +35,7 @@ class BenchVerb : public Command {
     args.footer(
         "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too "
         "small.\n"
-        "Example: tidemark bench resnet18 --batch 4 --size 64 --budget 80%,60%,40%");
+        "Example: tidemark bench mlp --batch 512 --budget 90%,min");
   }
 
   int run() override {
@@ -51,8 +51,9 @@ class BenchVerb : public Command {
         measure(budgets[i], time_limit, line);
       } catch (const Error& e) {
         if (e.kind() != Error::Kind::infeasible) throw;
-        line.fits = false;
-        fmt::print(stderr, "tidemark: {}\n", e.what());
+        const bool machine = std::string_view(e.what()).starts_with("[bench]");
+        line.why_not = machine ? "too much for this machine" : "too small";
+        fmt::print(stderr, "tidemark: {}\n", text_of(e));
       }
       if (!was_interrupted()) lines.push_back(line);
     }
@@ -61,15 +62,15 @@ class BenchVerb : public Command {
       fmt::print(stderr, "tidemark: interrupted; these are the budgets so far\n");
       return Exit::interrupted;
     }
-    return std::all_of(lines.begin(), lines.end(), [](const Line& l) { return l.fits; }) ? Exit::done
-                                                                                         : Exit::no;
+    const bool all = std::all_of(lines.begin(), lines.end(), [](const Line& l) { return l.why_not.empty(); });
+    return all ? Exit::done : Exit::no;
   }
 
  private:
   void measure(const Budget& budget, double time_limit, Line& line) const {
     ProgressLine progress;
     progress.show("planning for " + line.asked);
-    Training training(model_, budget, time_limit, abstract_batch(model_.model()));
+    Training training(model_, {.verb = "bench", .memory = budget, .time_limit = time_limit});
     training.start(0);
     std::vector<double> seconds;
     const Tensors batch = random_batch(training.model(), 0, 0);
@@ -95,7 +96,7 @@ class BenchVerb : public Command {
     JsonWriter w;
     w.begin_array();
     for (const Line& l : lines) {
-      if (!l.fits) continue;
+      if (!l.why_not.empty()) continue;
       w.new_line().begin_object().field("budget", l.budget).field("peak_predicted", l.predicted);
       w.field("peak_measured", l.measured)
           .field("seconds_predicted", l.seconds_predicted)
@@ -110,13 +111,15 @@ class BenchVerb : public Command {
     fmt::print("{}\n", strong(fmt::format("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12}", "budget",
                                           "bytes", "peak", "a step", "predicted", "vs all", "samples/s")));
     for (const Line& l : lines) {
-      if (!l.fits) {
-        fmt::print("{:>10} {:>12}\n", l.asked, "too small");
+      if (!l.why_not.empty()) {
+        fmt::print("{:>10} {:>12}\n", l.asked, l.why_not);
         continue;
       }
+      const bool compared = lines[0].why_not.empty();
       fmt::print("{:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>12.1f}\n", l.asked, format_bytes(l.budget),
                  format_bytes(l.measured), format_seconds(l.seconds), format_seconds(l.seconds_predicted),
-                 fmt::format("{:+.1f} %", 100 * (l.seconds / lines[0].seconds - 1)), l.samples);
+                 compared ? fmt::format("{:+.1f} %", 100 * (l.seconds / lines[0].seconds - 1)) : "-",
+                 l.samples);
     }
   }
 

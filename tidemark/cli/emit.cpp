@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tidemark/base/error.h"
+#include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/model_source.h"
 #include "tidemark/cli/terminal.h"
@@ -20,14 +22,17 @@ class EmitVerb : public Command {
                 "8GiB, 60% of what storing all takes beyond the resident buffers, or min");
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
     args.option("-o,--output", output_, "Write the file there instead of to standard output");
+    args.flag("--json", json_, "With -o: print {lines, tasks, arena, peak}");
     args.footer(
         "A loop for each task, one arena with its offsets, libm and nothing else. Products are plain loops; "
         "an op that has\n"
         "none (convolutions, attention and others) is refused by name.\n"
-        "Example: tidemark emit mlp --budget 60% -o step.cpp");
+        "Example: tidemark emit mlp --batch 512 --budget 90% -o step.cpp");
   }
   int run() override {
     expect_writable(output_);
+    if (json_ && output_.empty())
+      fail(Error::Kind::usage, "[emit] --json without -o: the file itself goes to standard output");
     CompileOptions options =
         model_.compile_options(budget_.empty() ? Budget() : parse_memory(budget_), parse_seconds(time_));
     options.name = model_.name;
@@ -38,10 +43,19 @@ class EmitVerb : public Command {
       return Exit::done;
     }
     write_file(output_, text);
+    const std::int64_t lines = std::count(text.begin(), text.end(), '\n');
+    const auto tasks = static_cast<std::int64_t>(compiled.program().instrs.size());
+    if (json_) {
+      JsonWriter w;
+      w.begin_object().field("lines", lines).field("tasks", tasks);
+      w.field("arena", compiled.program().arena_bytes).field("peak", compiled.peak_predicted()).end_object();
+      fmt::print("{}\n", w.text());
+      return Exit::done;
+    }
     Table table;
     table.row("written", output_);
-    table.row("lines", fmt::format("{}", std::count(text.begin(), text.end(), '\n')));
-    table.row("tasks", fmt::format("{}", compiled.program().instrs.size()));
+    table.row("lines", fmt::format("{}", lines));
+    table.row("tasks", fmt::format("{}", tasks));
     table.row("arena", format_bytes(compiled.program().arena_bytes));
     table.row("peak", format_bytes(compiled.peak_predicted()));
     table.print();
@@ -51,6 +65,7 @@ class EmitVerb : public Command {
  private:
   ModelSource model_;
   std::string budget_, time_ = "1s", output_;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class ExplainVerb : public Command {
               "remake_seconds}");
     args.footer(
         "Exit code 2: nothing has that name.\n"
-        "Example: tidemark explain gpt2-124m 'blocks.3.*' --batch 1 --seq 128 --budget 50%");
+        "Example: tidemark explain gpt2-124m 'blocks.3.*' --batch 4 --seq 256 --budget 60%");
   }
 
   int run() override {

@@ -24,7 +24,8 @@ class FitVerb : public Command {
     args.choices("--vary", {"batch", "seq", "size"});
     args.choices("--goal", {"largest", "throughput"});
     args.option("--most", most_, "Look no further than this");
-    args.option("--multiple-of", multiple_, "Only multiples of it; 0: of 32 for sizes of pictures, else of 1");
+    args.option("--multiple-of", multiple_,
+                "Only multiples of it; 0: of 32 for sizes of pictures, else of 1");
     args.option("--most-over", most_over_, "Only plans at most so many per cent over the floor; -1: any");
     model_.declare(args);
     options_.declare(args);
@@ -51,16 +52,23 @@ class FitVerb : public Command {
         .budget = parse_bytes(budget_), .most = most_, .multiple_of = multiple_, .solve = options_.get()};
     options.least = vary_ == "size" ? std::min<std::int64_t>(32, most_) : 1;
     if (most_over_ >= 0) options.most_overhead = most_over_ / 100;
+    std::int64_t ModelSource::*const what = vary_ == "batch" ? &ModelSource::batch
+                                            : vary_ == "seq" ? &ModelSource::seq
+                                                             : &ModelSource::size;
+    if (model_.*what != 0)
+      fail(Error::Kind::usage, "[fit] --{0} is what is looked for; --vary names what grows", vary_);
     const PoseAt pose_at = [&](std::int64_t n) {
       ModelSource at = model_;
-      (vary_ == "batch" ? at.batch : vary_ == "seq" ? at.seq : at.size) = n;
+      at.*what = n;
       ModelSource::OnDevice on = at.posed();
       model_.device_name = on.name;  // the first size decides for all
       return std::move(on.posed.problem);
     };
-    // A size that changes nothing is none of this model's.
-    if (vary_ != "batch" && plan::hash(pose_at(options.least)) == plan::hash(pose_at(2 * options.least)))
-      fail(Error::Kind::usage, "[fit] {} has no {} to vary", model_.name, vary_ == "seq" ? "sequence" : "pictures");
+    ModelSource varied = model_;
+    varied.*what = options.least;
+    if (!varied.meaningless().empty())
+      fail(Error::Kind::usage, "[fit] {} has no {} to vary", model_.name,
+           vary_ == "seq" ? "sequence" : "pictures");
     Fit fit;
     {
       ProgressLine line;

@@ -37,6 +37,9 @@ class Recorded : public Args {
   void option(const std::string& names, std::int64_t& value, const std::string& doc) override {
     add(names, doc, std::to_string(value));
   }
+  void option(const std::string& names, std::optional<std::int64_t>&, const std::string& doc) override {
+    add(names, doc, "");
+  }
   void option(const std::string& names, double& value, const std::string& doc) override {
     add(names, doc, fmt::format("{}", value));
   }

@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <new>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/base/version.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/verb.h"
@@ -30,6 +32,9 @@ class Cli11Args : public Args {
   void option(const std::string& names, double& value, const std::string& doc) override {
     add(names, value, doc);
   }
+  void option(const std::string& names, std::optional<std::int64_t>& value, const std::string& doc) override {
+    app_.add_option(names, value, doc);
+  }
   void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) override {
     app_.add_option(names, values, doc)->delimiter(',')->allow_extra_args(false);
   }
@@ -48,6 +53,41 @@ class Cli11Args : public Args {
   CLI::App& app_;
 };
 
+// Insertions, deletions and replacements between two words (Levenshtein 1966).
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] != b[j] ? 1 : 0);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// CLI11 would say only that a verb is missing.
+void expect_verb(std::string_view word) {
+  std::vector<std::string> names;
+  std::string nearest;
+  std::size_t least = 3;  // edits beyond which it is another word
+  for (const Verb& verb : verbs()) {
+    if (word == verb.name) return;
+    if (verb.doc[0] == '\0') continue;
+    names.emplace_back(verb.name);
+    const bool begins = word.size() > 1 && names.back().starts_with(word);
+    if (const std::size_t n = begins ? 0 : edits(word, verb.name); n < least) {
+      least = n;
+      nearest = verb.name;
+    }
+  }
+  fail(Error::Kind::usage, "[tidemark] unknown verb '{}'; {}", word,
+       nearest.empty() ? fmt::format("one of {}", join(names, " "))
+                       : fmt::format("did you mean '{}'? tidemark --help lists all", nearest));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Reverse-mode differentiation inside a memory budget.", "tidemark");
   app.set_version_flag("--version", fmt::format("tidemark {}", kVersion));
@@ -64,6 +104,7 @@ int run(int argc, char** argv) {
     Cli11Args args(*apps.back());
     commands.back()->declare(args);
   }
+  if (argc > 1 && argv[1][0] != '-') expect_verb(argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -90,7 +131,7 @@ int main(int argc, char** argv) {
     }
     return code;
   } catch (const Error& e) {
-    say(e.what());
+    say(cli::text_of(e));
     return e.kind() == Error::Kind::infeasible ? cli::Exit::no : cli::Exit::wrong;
   } catch (const std::bad_alloc&) {
     say("[memory] not enough of it");

@@ -8,6 +8,7 @@
 #include "tidemark/base/text.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/compile/compile.h"
+#include "tidemark/nn/precision.h"
 #include "tidemark/plan/budget.h"
 
 namespace tidemark::cli {
@@ -22,8 +23,12 @@ void ModelSource::declare(Args& args) {
   args.option("--size", size, "For a model of images: their height and width");
   args.option("--seq", seq, "For a model of text: tokens in a sequence");
   args.option("--set", sizes, "For a model: its own sizes, with commas, e.g. width=128,depth=4");
-  args.option("--optimizer", optimizer, "For a model: adamw, adam or sgd");
+  args.option("--optimizer", optimizer, "For a model: adamw (unless given), adam or sgd");
   args.choices("--optimizer", {"adamw", "adam", "sgd"});
+  args.option("--dtype", dtype,
+              "For a model: how activations and their gradients are stored: f32 (unless given), bf16 or f16; "
+              "parameters and optimizer state stay f32");
+  args.choices("--dtype", {"f32", "bf16", "f16"});
   args.option("--device", device_name,
               "For a model: whose times to plan with: cpu (this machine), h200, or a file that tidemark "
               "profile wrote; auto: cpu "
@@ -55,14 +60,49 @@ ModelOptions ModelSource::options() const {
   return options;
 }
 
-Model ModelSource::model() const {
+std::vector<std::string> ModelSource::given() const {
+  std::vector<std::string> options;
+  const auto add = [&](bool was, const char* option) {
+    if (was) options.emplace_back(option);
+  };
+  add(batch != 0, "--batch");
+  add(size != 0, "--size");
+  add(seq != 0, "--seq");
+  add(!sizes.empty(), "--set");
+  add(!optimizer.empty(), "--optimizer");
+  add(!dtype.empty(), "--dtype");
+  add(device_name != "auto", "--device");
+  add(threads != 0, "--model-threads");
+  return options;
+}
+
+Model ModelSource::unchecked_model() const {
   if (!is_model(name)) fail(Error::Kind::usage, "[model] '{}' is none of {}", name, join(model_names(), " "));
   return make_model(name, options());
 }
 
+std::vector<std::string> ModelSource::meaningless() const {
+  const BatchInput first = unchecked_model().batch[0];
+  std::vector<std::string> options;
+  if (size != 0 && first.type.shape.rank() != 4) options.emplace_back("--size");
+  if (seq != 0 && first.name != "tokens") options.emplace_back("--seq");
+  return options;
+}
+
+Model ModelSource::model() const {
+  const Model model = unchecked_model();
+  if (const std::vector<std::string> none = meaningless(); !none.empty())
+    fail(Error::Kind::usage, "[model] {} has no {}: {} means nothing to it", name,
+         none[0] == "--size" ? "pictures" : "sequences", none[0]);
+  if (dtype.empty() || dtype == "f32") return model;
+  if (dtype == "bf16") return stored_as(model, DType::bf16);
+  if (dtype == "f16") return stored_as(model, DType::f16);
+  fail(Error::Kind::usage, "[model] --dtype {} is none of f32 bf16 f16", dtype);
+}
+
 TrainOptions ModelSource::training() const {
   TrainOptions training{.rate = constant_rate(rate), .clip_norm = clip};
-  if (optimizer == "adamw") {
+  if (optimizer.empty() || optimizer == "adamw") {
     training.optimizer.kind = Optimizer::Kind::adamw;
   } else if (optimizer == "adam") {
     training.optimizer.kind = Optimizer::Kind::adam;

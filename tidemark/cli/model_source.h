@@ -29,14 +29,19 @@ class ModelSource {
   };
   OnDevice posed() const;
   static bool is_model(const std::string& name);
+  // "--seq" and its like that were given and mean nothing to this model; model() refuses them.
+  std::vector<std::string> meaningless() const;
+  // Of the options, those that were given: a file has its sizes already.
+  std::vector<std::string> given() const;
 
-  std::string name, optimizer = "adamw", device_name = "auto";
+  std::string name, optimizer, dtype, device_name = "auto";  // "": adamw, f32
   std::int64_t batch = 0, size = 0, seq = 0, threads = 0;
   double rate = 1e-3, clip = 0;
   std::vector<std::string> sizes;  // "width=128"
 
  private:
   ModelOptions options() const;
+  Model unchecked_model() const;
   void name_kinds(Posed& posed) const;
 };
 

@@ -13,7 +13,7 @@ namespace {
 // 124439808 reads as 124,439,808.
 std::string grouped(std::int64_t n) {
   std::string digits = std::to_string(n);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
 }
 

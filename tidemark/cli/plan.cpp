@@ -12,8 +12,10 @@
 #include "tidemark/cli/planned.h"
 #include "tidemark/cli/solve_options.h"
 #include "tidemark/cli/verb.h"
+#include "tidemark/plan/bound.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/proof.h"
 #include "tidemark/plan/smallest.h"
 
 namespace tidemark::cli {
@@ -58,7 +60,9 @@ class PlanVerb : public Command {
     {
       ProgressLine line;
       options.progress = progress_on(line);
+      const double begin = cpu_seconds();
       plan = budget_ == "min" ? smallest(problem, options) : within_budget(*planner, problem, options);
+      plan.solve_seconds = cpu_seconds() - begin;
     }
     const std::string text = json_ || !output_.empty() ? plan::write_plan(problem, plan) : "";
     if (!output_.empty()) write_file(output_, text);
@@ -102,7 +106,22 @@ class PlanVerb : public Command {
   plan::Plan smallest(const plan::Problem& problem, const plan::Options& options) const {
     if (planner_ != "solve")
       fail(Error::Kind::usage, "[plan] --budget min is for the planner solve, not {}", planner_);
-    return plan::smallest_peak(problem, options).plan;
+    // The larger part of the time for the plan, the rest to prove how fast one for so few bytes can be.
+    plan::Options search = options;
+    search.time_limit = 0.75 * options.time_limit;
+    plan::Plan plan = plan::smallest_peak(problem, search).plan;
+    if (plan.steps.empty() || !options.bounds || was_interrupted()) return plan;
+    const plan::BoundResult bound =
+        plan::bound(problem, {.budget = plan.budget,
+                              .time_limit = options.time_limit - search.time_limit,
+                              .known_seconds = plan.seconds,
+                              .stop = &interrupt_flag()});
+    plan.seconds_bound = bound.seconds;
+    plan.peak_bound = bound.peak.bytes;
+    plan.proof = bound.proof;
+    const std::string wrong = plan::verify_proof(problem, plan);
+    TIDEMARK_CHECK(wrong.empty(), "[plan] {}", wrong);
+    return plan;
   }
   plan::Plan within_budget(const plan::Planner& planner, const plan::Problem& problem,
                            plan::Options options) const {

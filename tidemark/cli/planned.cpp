@@ -26,13 +26,17 @@ Asked ask(const ProblemSource& source) {
 void PlanSource::declare(Args& args) {
   args.option("--plan", plan_, "plan.json to show; without it the problem is planned now");
   args.option("-b,--budget", budget_,
-              "Without --plan: 8GiB, 60% of what storing all takes beyond the resident buffers, or min");
+              "Without --plan: 8GiB, 60% of what storing all takes beyond the resident buffers, or min; 100% "
+              "unless given");
   options_.declare(args);
 }
 
 plan::Plan PlanSource::get(const plan::Problem& problem, const char* verb) const {
   plan::Options options = options_.get();
   if (!plan_.empty()) {
+    if (!budget_.empty())
+      fail(Error::Kind::usage, "[{}] --budget {} and --plan {} exclude each other: the plan has its budget",
+           verb, budget_, plan_);
     plan::Plan plan = plan::read_plan(problem, read_file(plan_));
     if (const std::string broken = plan::check(problem, plan); !broken.empty())
       fail(Error::Kind::data, "[{}] {}: {}", verb, plan_, broken);
@@ -41,15 +45,16 @@ plan::Plan PlanSource::get(const plan::Problem& problem, const char* verb) const
   ProgressLine line;
   options.progress = progress_on(line);
   plan::Plan plan;
-  if (budget_ == "min") {
+  const std::string budget = budget_.empty() ? "100%" : budget_;
+  if (budget == "min") {
     plan = plan::smallest_peak(problem, options).plan;
   } else {
-    options.budget = plan::parse_budget(problem, budget_);
+    options.budget = plan::parse_budget(problem, budget);
     plan = plan::solve(problem, options);
   }
   if (plan.steps.empty() && !problem.tasks.empty() && !was_interrupted())
     throw Error(Error::Kind::infeasible,
-                fmt::format("[{}] no plan for {}: {}", verb, budget_, why_infeasible(plan)));
+                fmt::format("[{}] no plan for {}: {}", verb, budget, why_infeasible(plan)));
   return plan;
 }
 

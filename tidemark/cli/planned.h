@@ -35,7 +35,7 @@ class PlanSource {
   plan::Plan get(const plan::Problem& problem, const char* verb) const;
 
  private:
-  std::string plan_, budget_ = "100%";
+  std::string plan_, budget_;
   SolveOptions options_;
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/planned.h"
@@ -20,6 +21,8 @@ class PoseVerb : public Command {
   }
   int run() override {
     expect_writable(output_);
+    if (json_ && output_.empty())
+      fail(Error::Kind::usage, "[pose] --json without -o: the problem itself goes to standard output");
     const Asked asked = ask(source_);
     const plan::Problem& problem = asked.problem;
     std::string text = plan::write_problem(problem);

@@ -14,6 +14,10 @@ void ProblemSource::declare(Args& args) {
 
 plan::Problem ProblemSource::get() const {
   if (is_file()) {
+    if (const std::vector<std::string> given = model_.given(); !given.empty())
+      fail(Error::Kind::usage,
+           "[problem] {} is for models; {} is a problem file, whose sizes and times are fixed", given[0],
+           model_.name);
     plan::Problem problem = plan::read_problem(read_file(model_.name));
     device_ = problem.device;
     return problem;

@@ -37,11 +37,13 @@ class ProfileVerb : public Command {
     args.required("--output");
     args.flag("--again", again_, "Time shapes anew that the file has");
     args.flag("--rooflines", rooflines_, "Write the fitted rooflines without the measured points");
+    args.flag("--json", json_, "Print the profile file");
     args.option("--repeats", repeats_, "Runs of a kernel, of which the median counts");
     args.footer(
         "Leave the machine alone meanwhile. Ctrl-C keeps what was measured.\n"
-        "Example: tidemark profile --model resnet18 --batch 8 -o mine.json; tidemark plan resnet18 --batch 8 "
-        "--budget 60% --device mine.json");
+        "Example: tidemark profile --model mlp --batch 64 -o mine.json; tidemark plan mlp --batch 64 "
+        "--budget 90% "
+        "--device mine.json");
   }
 
   int run() override {
@@ -66,15 +68,20 @@ class ProfileVerb : public Command {
     }
     const std::size_t points = profile.points.size();
     if (rooflines_) profile.points.clear();
-    write_file(output_, write_profile(profile));
-    Table table;
-    table.row("device", fmt::format("{}, {} threads", profile.device, profile.threads));
-    table.row("library", profile.library);
-    table.row("timed", fmt::format("{} kernels; {} shapes known before, {} now", timed, before, points));
-    table.row("roofline", describe(profile.roofline));
-    for (const auto& [op, r] : profile.ops) table.row(op, describe(r));
-    table.row("written", output_);
-    table.print();
+    const std::string text = write_profile(profile);
+    write_file(output_, text);
+    if (json_) {
+      fmt::print("{}", text);
+    } else {
+      Table table;
+      table.row("device", fmt::format("{}, {} threads", profile.device, profile.threads));
+      table.row("library", profile.library);
+      table.row("timed", fmt::format("{} kernels; {} shapes known before, {} now", timed, before, points));
+      table.row("roofline", describe(profile.roofline));
+      for (const auto& [op, r] : profile.ops) table.row(op, describe(r));
+      table.row("written", output_);
+      table.print();
+    }
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted; what was measured is written\n");
       return Exit::interrupted;
@@ -101,21 +108,40 @@ class ProfileVerb : public Command {
   }
 
   std::vector<ModelSource> sources() const {
-    std::vector<ModelSource> all;
+    if (model_.device_name != "auto")
+      fail(Error::Kind::usage, "[profile] --device {} is for plans; what is timed here is this machine",
+           model_.device_name);
     ModelSource source = model_;
     source.device_name = "cpu";
+    std::vector<ModelSource> all;
+    if (models_.empty()) {
+      if (model_.batch != 0 || model_.size != 0 || model_.seq != 0 || !model_.sizes.empty())
+        fail(Error::Kind::usage,
+             "[profile] --batch, --size, --seq and --set are for --model; the common set has its own sizes");
+      for (const Default& d : kDefaults) {
+        source.name = d.model;
+        source.batch = d.batch;
+        source.size = d.size;
+        source.seq = d.seq;
+        all.push_back(source);
+      }
+      return all;
+    }
+    // Where several models are timed, a size is for those that have one.
+    bool sized = model_.size == 0, long_enough = model_.seq == 0;
     for (const std::string& name : models_) {
       source.name = name;
+      source.size = model_.size;
+      source.seq = model_.seq;
+      for (const std::string& option : source.meaningless())
+        (option == "--size" ? source.size : source.seq) = 0;
+      sized |= source.size != 0;
+      long_enough |= source.seq != 0;
       all.push_back(source);
     }
-    if (!all.empty()) return all;
-    for (const Default& d : kDefaults) {
-      source.name = d.model;
-      source.batch = d.batch;
-      source.size = d.size;
-      source.seq = d.seq;
-      all.push_back(source);
-    }
+    if (!sized || !long_enough)
+      fail(Error::Kind::usage, "[profile] {} means nothing to {}", sized ? "--seq" : "--size",
+           join(models_, " "));
     return all;
   }
 
@@ -131,7 +157,7 @@ class ProfileVerb : public Command {
   std::vector<std::string> models_;
   std::string output_;
   std::int64_t repeats_ = 7;
-  bool again_ = false, rooflines_ = false;
+  bool again_ = false, rooflines_ = false, json_ = false;
 };
 
 }  // namespace

@@ -12,9 +12,11 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 
-#include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/cli/verb.h"
+#include "tidemark/compile/refusal.h"
 
 namespace tidemark::cli {
 namespace {
@@ -37,12 +39,45 @@ void catch_interrupt() {
   sigaction(SIGINT, &action, nullptr);
 }
 
+EndAtInterrupt::EndAtInterrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    constexpr std::string_view kText = "\ntidemark: interrupted before anything ran\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+    _exit(Exit::interrupted);
+  };
+  sigaction(SIGINT, &action, nullptr);
+  if (was_interrupted()) raise(SIGINT);  // a moment ago
+}
+
+EndAtInterrupt::~EndAtInterrupt() { catch_interrupt(); }
+
 bool was_interrupted() { return interrupted_flag; }
 const std::atomic<bool>& interrupt_flag() { return interrupted_flag; }
 
 double cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 Bytes physical_memory() { return static_cast<Bytes>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
+Bytes available_memory() {
+  Bytes bytes = physical_memory();
+  std::ifstream info("/proc/meminfo");
+  for (std::string name, unit; info >> name;) {
+    Bytes kib = 0;
+    if (name == "MemAvailable:" && info >> kib) bytes = std::min(bytes, kib * 1024);
+    std::getline(info, unit);
+  }
+  // Of a container; "max" where it has no limit of its own.
+  if (Bytes limit = 0; std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
+  return bytes;
+}
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
+
+std::string text_of(const Error& error) {
+  std::string text = error.what();
+  for (const std::string_view cure : {kTierHelps, kTierForState}) {
+    if (const std::size_t at = text.find(cure); at != std::string::npos) text.erase(at, cure.size());
+  }
+  return text;
+}
 
 double parse_seconds(std::string_view text) {
   double number = 0;

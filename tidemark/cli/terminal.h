@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tidemark/base/bytes.h"
+#include "tidemark/base/error.h"
 
 namespace tidemark::cli {
 
@@ -17,10 +18,21 @@ void catch_interrupt();
 bool was_interrupted();
 // The same as a flag, for work that watches one.
 const std::atomic<bool>& interrupt_flag();
+// While one is alive there is nothing to keep yet: the first Ctrl-C ends the process at once, with the exit code for it.
+class EndAtInterrupt {
+ public:
+  EndAtInterrupt();
+  ~EndAtInterrupt();
+  EndAtInterrupt(const EndAtInterrupt&) = delete;
+  EndAtInterrupt& operator=(const EndAtInterrupt&) = delete;
+};
+
+// The message, without cures that only C++ has.
+std::string text_of(const Error& error);
 
 // "1", "1s", "500ms", "2min". Throws Error(usage) naming the text.
 double parse_seconds(std::string_view text);
-std::string format_seconds(double seconds);   // "81.2 ms"
+std::string format_seconds(double seconds);  // "81.2 ms"
 // In bold where standard output is a terminal that wants colours (NO_COLOR is not set).
 std::string strong(const std::string& text);
 std::string format_percent(double fraction);  // "6.68 %", with more digits where it is small
@@ -28,8 +40,9 @@ std::string format_percent(double fraction);  // "6.68 %", with more digits wher
 // Throws Error(io) when nothing can be written there, before the work that makes it is done. "" is no file.
 void expect_writable(const std::string& path);
 double cpu_seconds();
-Bytes physical_memory();  // of this machine
-double wall_seconds();  // since some moment in the past
+Bytes physical_memory();   // of this machine
+Bytes available_memory();  // of it, what a process can take now without others being swapped out
+double wall_seconds();     // since some moment in the past
 
 // Rows of a name and what it says, the names padded to one width.
 class Table {

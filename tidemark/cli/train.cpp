@@ -31,10 +31,12 @@ class TrainVerb : public Command {
     args.option("--steps", steps_, "Train until so many steps are done");
     args.option("--rate", model_.rate, "The learning rate");
     args.option("--clip", model_.clip, "Largest norm of all gradients together; 0: as they are");
-    args.option("--seed", seed_, "Of the parameters and of what is drawn from the data");
+    args.option(
+        "--seed", seed_,
+        "Of the parameters and of what is drawn from the data; 0 unless given, a resumed run keeps its own");
     args.option("--checkpoint", checkpoint_,
                 "Write a safetensors file there, every so many steps, at the end and at Ctrl-C");
-    args.option("--every", every_, "Steps between checkpoints");
+    args.option("--every", every_, "Steps between checkpoints; 100 unless given");
     args.option("--resume", resume_,
                 "Go on from this checkpoint; new ones go there too unless --checkpoint says otherwise");
     args.option("--print", print_, "Steps between lines");
@@ -46,8 +48,8 @@ class TrainVerb : public Command {
         "--set says otherwise.\n"
         "A resumed run gives the bits that an uninterrupted one gives. Exit code 2: the budget is too small, "
         "or the loss is no number.\n"
-        "Example: tidemark train gpt2-124m --set width=128,depth=4,heads=4 --batch 8 --seq 64 --budget 50% "
-        "--steps 100 --checkpoint gpt.safetensors");
+        "Example: tidemark train gpt2-124m --set width=64,depth=2,heads=2 --batch 8 --seq 64 --budget 60% "
+        "--steps 50 --checkpoint gpt.safetensors");
   }
 
   int run() override {
@@ -55,12 +57,14 @@ class TrainVerb : public Command {
       if (n < 1) fail(Error::Kind::usage, "[train] {} {} vs at least 1", what, n);
     };
     expect("--steps", steps_);
-    expect("--every", every_);
+    expect("--every", every_.value_or(100));
     expect("--print", print_);
     if (!(model_.rate > 0) || !(model_.clip >= 0))
       fail(Error::Kind::usage, "[train] --rate {} vs above 0, --clip {} vs 0 or more", model_.rate,
            model_.clip);
     if (checkpoint_.empty()) checkpoint_ = resume_;
+    if (every_ && checkpoint_.empty())
+      fail(Error::Kind::usage, "[train] --every {} without --checkpoint: there is no file to write", *every_);
     expect_writable(checkpoint_);
     const Budget budget = budget_.empty() ? Budget() : parse_memory(budget_);
     const double time_limit = parse_seconds(time_);
@@ -72,11 +76,11 @@ class TrainVerb : public Command {
     {
       ProgressLine line;
       line.show("planning");
-      training.emplace(model_, budget, time_limit, abstract_batch(model_.model()));
+      training.emplace(model_, Training::Asked{.verb = "train", .memory = budget, .time_limit = time_limit});
     }
     std::int64_t step = 0;
     if (resume_.empty()) {
-      training->start(static_cast<std::uint64_t>(seed_));
+      training->start(seed());
     } else {
       Checkpoint from = read_checkpoint(resume_, training->model(), training->abstract_state());
       step = from.step;
@@ -88,6 +92,8 @@ class TrainVerb : public Command {
   }
 
  private:
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_.value_or(0)); }
+
   void adapt_sizes(const DataSource& data) {
     const auto [name, value] = data.wanted();
     const bool said = std::any_of(model_.sizes.begin(), model_.sizes.end(),
@@ -103,10 +109,11 @@ class TrainVerb : public Command {
             {"batch", std::to_string(model_.batch)},
             {"size", std::to_string(model_.size)},
             {"seq", std::to_string(model_.seq)},
-            {"optimizer", model_.optimizer},
+            {"optimizer", model_.optimizer.empty() ? "adamw" : model_.optimizer},
+            {"dtype", model_.dtype.empty() ? "f32" : model_.dtype},
             {"rate", fmt::format("{}", model_.rate)},
             {"clip", fmt::format("{}", model_.clip)},
-            {"seed", std::to_string(seed_)},
+            {"seed", std::to_string(seed())},
             {"data", data_},
             {"step", std::to_string(step)}};
   }
@@ -115,8 +122,14 @@ class TrainVerb : public Command {
   void adopt(SafeMetadata before) {
     if (before["model"] != model_.name)
       fail(Error::Kind::usage, "[train] {} is of {}, not {}", resume_, before["model"], model_.name);
-    const std::string& seed = before["seed"];
-    std::from_chars(seed.data(), seed.data() + seed.size(), seed_);
+    const std::string& text = before["seed"];
+    std::int64_t kept = 0;
+    std::from_chars(text.data(), text.data() + text.size(), kept);
+    if (seed_ && *seed_ != kept)
+      fail(Error::Kind::usage,
+           "[train] --seed {} vs {} of the run that {} is of; a resumed run keeps its seed: leave --seed out",
+           *seed_, kept, resume_);
+    seed_ = kept;
     for (const auto& [what, now] : about(0)) {
       if (what != "step" && before[what] != now)
         fmt::print(
@@ -152,8 +165,7 @@ class TrainVerb : public Command {
     bool whole = true;
     std::string wrong;
     while (step < steps_ && !was_interrupted()) {
-      loss = static_cast<double>(
-          training.step(data.batch(training.model(), static_cast<std::uint64_t>(seed_), step)));
+      loss = static_cast<double>(training.step(data.batch(training.model(), seed(), step)));
       ++step;
       ++counted;
       if (!std::isfinite(loss)) {
@@ -168,7 +180,7 @@ class TrainVerb : public Command {
         since = now;
         counted = 0;
       }
-      if (!checkpoint_.empty() && step % every_ == 0) {
+      if (!checkpoint_.empty() && step % every_.value_or(100) == 0) {
         write_checkpoint(checkpoint_, training.model(), training.state(), about(step));
         whole = true;
       }
@@ -213,7 +225,8 @@ class TrainVerb : public Command {
 
   ModelSource model_;
   std::string budget_, data_, checkpoint_, resume_, time_ = "1s";
-  std::int64_t steps_ = 100, every_ = 100, print_ = 10, seed_ = 0;
+  std::int64_t steps_ = 100, print_ = 10;
+  std::optional<std::int64_t> every_, seed_;
   bool json_ = false, printed_ = false;
 };
 

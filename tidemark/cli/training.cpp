@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/cli/training.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "tidemark/base/error.h"
+#include "tidemark/cli/terminal.h"
 #include "tidemark/compile/compile.h"
 
 namespace tidemark::cli {
@@ -11,11 +14,32 @@ struct Training::Step {
   Function<TrainStep> run;
 };
 
-Training::Training(const ModelSource& source, Budget memory, double time_limit, const Tensors& example)
+namespace {
+
+void expect_room(const Training::Asked& asked, const std::string& name, const char* what, Bytes bytes,
+                 const char* cure) {
+  const Bytes room = available_memory() - asked.held;
+  if (bytes <= room) return;
+  fail(Error::Kind::infeasible,
+       "[{}] {} of {} take {} vs {} free on this machine{}; what helps: {}; tidemark plan answers without "
+       "allocating it",
+       asked.verb, what, name, format_bytes(bytes), format_bytes(std::max<Bytes>(room, 0)),
+       asked.held > 0 ? fmt::format(" beside {} held for comparison", format_bytes(asked.held)) : "", cure);
+}
+
+}  // namespace
+
+Training::Training(const ModelSource& source, const Asked& asked)
     : model_(source.model()), training_(source.training()) {
+  const EndAtInterrupt nothing_to_keep;
+  expect_room(asked, model_.name, "parameters and optimizer state", state_bytes(),
+              "a smaller model (--set), --optimizer sgd");
   step_ = std::make_unique<Step>(
-      Step{compile(train_step(model_, training_), source.compile_options(memory, time_limit))});
-  compiled_ = &step_->run.plan_for(abstract_state(), example);
+      Step{compile(train_step(model_, training_), source.compile_options(asked.memory, asked.time_limit))});
+  compiled_ = &step_->run.plan_for(abstract_state(), abstract_batch(model_));
+  expect_room(asked, model_.name, "all values of a step", compiled_->peak_predicted(),
+              asked.memory.kind == Budget::Kind::unlimited ? "a --budget, a smaller --batch"
+                                                           : "a smaller --budget or --batch");
 }
 
 Training::~Training() = default;
@@ -23,6 +47,12 @@ Training::~Training() = default;
 TrainState Training::abstract_state() const {
   Init shapes({.abstract = true});
   return make_train_state(model_, training_.optimizer, shapes);
+}
+
+Bytes Training::state_bytes() const {
+  Bytes bytes = 0;
+  for (const auto& [name, tensor] : named_tensors(model_, abstract_state())) bytes += tensor.type().bytes();
+  return bytes;
 }
 
 void Training::start(std::uint64_t seed) {

@@ -10,8 +10,15 @@ namespace tidemark::cli {
 
 class Training {
  public:
-  // Plans for `example`, whose contents do not count; throws Error(infeasible) before anything of the model is allocated.
-  Training(const ModelSource& source, Budget memory, double time_limit, const Tensors& example);
+  struct Asked {
+    const char* verb = "";  // for messages
+    Budget memory;
+    double time_limit = 1;
+    Bytes held = 0;  // by the caller while this one runs
+  };
+  // Plans for the model's own batch. Throws Error(infeasible) before anything of the model is allocated where the plan does not
+  // fit its budget or this machine. Ctrl-C meanwhile ends the process.
+  Training(const ModelSource& source, const Asked& asked);
   ~Training();
   // Initial parameters of the seed, or a state read from elsewhere.
   void start(std::uint64_t seed);
@@ -23,6 +30,7 @@ class Training {
   const TrainOptions& options() const { return training_; }
   const Compiled& compiled() const { return *compiled_; }
   TrainState abstract_state() const;
+  Bytes state_bytes() const;  // parameters, running statistics, optimizer state
 
  private:
   struct Step;  // the compiled function, kept out of this header

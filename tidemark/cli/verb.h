@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ class Args {
   virtual void option(const std::string& names, std::string& value, const std::string& doc) = 0;
   virtual void option(const std::string& names, std::int64_t& value, const std::string& doc) = 0;
   virtual void option(const std::string& names, double& value, const std::string& doc) = 0;
+  // Where it matters whether it was given.
+  virtual void option(const std::string& names, std::optional<std::int64_t>& value,
+                      const std::string& doc) = 0;
   virtual void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) = 0;
   virtual void flag(const std::string& names, bool& value, const std::string& doc) = 0;
   virtual void required(const std::string& name) = 0;

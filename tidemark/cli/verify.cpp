@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <bit>
-#include <cstring>
+#include <optional>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
@@ -38,17 +38,23 @@ class VerifyVerb : public Command {
         "state (the first moment of adam and adamw holds the gradients). Exit code 2: a bit differs, or more "
         "was\n"
         "allocated than promised.\n"
-        "Example: tidemark verify resnet18 --batch 4 --size 64 --budget 50%");
+        "Example: tidemark verify resnet18 --batch 8 --size 64 --budget 60%");
   }
 
   int run() override {
     if (steps_ < 1 || steps_ > 1'000'000)
       fail(Error::Kind::usage, "[verify] --steps {} vs between 1 and 1000000", steps_);
-    const Budget budget = parse_memory(budget_);
-    const double time_limit = parse_seconds(time_);
-    const Model model = model_.model();
-    const Outcome under = run_steps(budget, time_limit, "inside the budget");
-    const Outcome all = was_interrupted() ? Outcome{} : run_steps({}, time_limit, "with everything kept");
+    Training::Asked asked{
+        .verb = "verify", .memory = parse_memory(budget_), .time_limit = parse_seconds(time_)};
+    std::optional<Training> inside(std::in_place, model_, asked);
+    const Model model = inside->model();
+    // Planned before anything runs, so that it is said at once where this machine has no room for it.
+    asked.memory = {};
+    asked.held = inside->state_bytes();
+    Training keeping(model_, asked);
+    const Outcome under = run_steps(*inside, "inside the budget");
+    inside.reset();
+    const Outcome all = was_interrupted() ? Outcome{} : run_steps(keeping, "with everything kept");
     if (was_interrupted()) {
       fmt::print(stderr, "tidemark: interrupted; nothing was compared\n");
       return Exit::interrupted;
@@ -77,11 +83,9 @@ class VerifyVerb : public Command {
   }
 
  private:
-  Outcome run_steps(const Budget& budget, double time_limit, const char* how) const {
+  Outcome run_steps(Training& training, const char* how) const {
     Outcome outcome;
     ProgressLine line;
-    line.show(fmt::format("planning {}", how));
-    Training training(model_, budget, time_limit, abstract_batch(model_.model()));
     training.start(static_cast<std::uint64_t>(seed_));
     const double begin = cpu_seconds();
     for (std::int64_t i = 0; i < steps_ && !was_interrupted(); ++i) {

@@ -41,9 +41,11 @@ class WhatifVerb : public Command {
     args.flag("--json", json_,
               "Print a list of {question, choice, fits, peak, store_all, seconds, seconds_over_floor}");
     args.footer(
-        "The time is for each row. Rows of 'module' are bytes live at the plan's peak. 'precision' halves "
-        "every float: memory as\n"
-        "bf16 would have it, times as they are.\n"
+        "The time is for each row. Rows of 'module' are bytes live at the plan's peak. 'precision' plans the "
+        "step "
+        "in bf16 storage,\n"
+        "parameters and optimizer state in f32 (--dtype bf16); its times count fewer bytes, not faster "
+        "arithmetic, unless the profile has them.\n"
         "Example: tidemark whatif gpt2-124m --batch 4 --seq 256 --budget 3GiB --time 300ms");
   }
 
@@ -67,7 +69,7 @@ class WhatifVerb : public Command {
     if (asked("batch")) batches(posed);
     if (asked("length")) lengths();
     if (asked("optimizer")) optimizers();
-    if (asked("precision")) precision(posed);
+    if (asked("precision")) precisions();
     if (asked("checkpointing")) checkpointing(posed.problem);
     if (asked("module")) modules(posed);
     json_ ? print_json() : print_table();
@@ -195,15 +197,12 @@ class WhatifVerb : public Command {
     }
   }
 
-  void precision(const Posed& posed) {
-    const Labels labels = labels_of(posed);
-    plan::Problem half = posed.problem;
-    for (std::size_t b = 0; b < half.buffers.size(); ++b) {
-      if (labels.type_of(static_cast<plan::BufferId>(b)).starts_with("f32")) half.buffers[b].bytes /= 2;
+  void precisions() {
+    for (const char* name : {"f32", "bf16"}) {
+      ModelSource at = model_;
+      at.dtype = name;
+      add_solved("precision", name, at.posed().posed.problem, solve_.budget);
     }
-    for (plan::Task& t : half.tasks) t.workspace /= 2;
-    add_solved("precision", "f32", posed.problem, solve_.budget);
-    add_solved("precision", "bf16 (bytes only)", half, solve_.budget);
   }
 
   void checkpointing(const plan::Problem& problem) {

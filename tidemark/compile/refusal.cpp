@@ -61,7 +61,7 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const CompileOption
   const Bytes resident = plan::resident_bytes(problem);
   if (resident > plan.budget) {
     return fmt::format("what helps: {} are parameters, state and inputs: a smaller model, an optimizer with less state{}",
-                       format_bytes(resident), options.tiers.empty() ? " or a tier for them" : "");
+                       format_bytes(resident), options.tiers.empty() ? kTierForState : std::string_view());
   }
   std::vector<std::string> helps;
   if (plan.smallest_peak) {
@@ -70,8 +70,7 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const CompileOption
   } else if (plan.peak_bound) {
     helps.push_back(fmt::format("a budget from {} on", format_bytes(*plan.peak_bound)));
   }
-  if (options.tiers.empty()) helps.push_back("a tier to copy to (.tiers)");
-  helps.push_back("a smaller batch");
+  helps.push_back(fmt::format("{}a smaller batch", options.tiers.empty() ? kTierHelps : std::string_view()));
   return "what helps: " + join(helps, ", or ");
 }
 

@@ -18,4 +18,7 @@ TIDEMARK_API Tightest tightest_task(const plan::Problem& problem);
 // For a plan that is infeasible or timed out.
 TIDEMARK_API std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options);
 
+// Cures that a refusal names where there are no tiers, as C++ takes them; a program that has no such option leaves them out.
+inline constexpr std::string_view kTierHelps = "a tier to copy to (.tiers), or ", kTierForState = " or a tier for them";
+
 }  // namespace tidemark

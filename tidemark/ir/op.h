@@ -132,12 +132,17 @@ using TileFunction = void (*)(const TileArgs&);
 // Reductions that a fused chain may end in: over the attribute "axes" (ascending), with "keep" as a flag.
 enum class Fold : std::uint8_t { none, sum, max, min, prod };
 
+struct CutArgs;  // ir/cut.h
+struct Cut;
+
 struct Op {
   const char* name;
   const char* doc;
   std::vector<Type> (*infer)(const InferArgs&);
   Tensors (*vjp)(const Rule&) = nullptr;  // one result per input; may be undefined where no gradient flows
   Tensors (*jvp)(const Rule&) = nullptr;  // one result per output
+  // How the samples of a batch pass through (ir/cut.h). Null: elementwise ops and reductions by what they are, others mix them.
+  std::optional<Cut> (*cut)(const CutArgs&) = nullptr;
   Facts facts{};
   Cost (*cost)(const KernelSpec&) = nullptr;  // default: bytes in and out, a flop an element
   // The fast kernel, or null (as a result too: "not for these types"); then the plain one beside it runs.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/attention_shape.h"
 #include "tidemark/kernels/cpu/attention.h"
 #include "tidemark/kernels/ref/attention.h"
@@ -217,6 +218,7 @@ constinit const Op attention_op{
     .infer = infer_attention,
     .vjp = attention_vjp,
     .jvp = attention_jvp,
+    .cut = cut_samples,
     .cost = [](const KernelSpec& s) { return cost(s, 2); },
     .kernel = kernels::attention,
     .reference = kernels::attention_reference,
@@ -232,6 +234,7 @@ constinit const Op attention_backward_op{
     .infer = infer_backward,
     .vjp = backward_vjp,
     .jvp = backward_jvp,
+    .cut = cut_samples,
     .cost = [](const KernelSpec& s) { return cost(s, 5); },
     .kernel = kernels::attention_backward,
     .reference = kernels::attention_backward_reference,

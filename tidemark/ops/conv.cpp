@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/conv.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/conv.h"
 #include "tidemark/kernels/ref/conv.h"
 #include "tidemark/ops/channels.h"
@@ -202,6 +203,7 @@ constinit const Op conv2d_op{
     .infer = infer_conv2d,
     .vjp = conv2d_vjp,
     .jvp = bilinear_jvp,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return cut_alike(a, 0, {1}); },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::y); },
     .kernel = kernels::conv2d,
     .reference = kernels::conv2d_reference,
@@ -217,6 +219,7 @@ constinit const Op conv2d_backward_data_op{
     .infer = infer_backward_data,
     .vjp = backward_data_vjp,
     .jvp = bilinear_jvp,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return cut_alike(a, 0, {1}); },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::x); },
     .kernel = kernels::conv2d_backward_data,
     .reference = kernels::conv2d_backward_data_reference,
@@ -230,6 +233,7 @@ constinit const Op conv2d_backward_weights_op{
     .infer = infer_backward_weights,
     .vjp = backward_weights_vjp,
     .jvp = bilinear_jvp,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return Cut{{0, 0}, {kAdded}, a.attrs}; },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::w); },
     .kernel = kernels::conv2d_backward_weights,
     .reference = kernels::conv2d_backward_weights_reference,

@@ -2,10 +2,12 @@
 #include "tidemark/ops/elementwise.h"
 
 #include "tidemark/base/scalar.h"
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/elementwise.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/ref/elementwise.h"
 #include "tidemark/ops/infer.h"
+#include "tidemark/ops/inverse.h"
 #include "tidemark/ops/table.h"
 #include "tidemark/ops/views.h"
 
@@ -143,7 +145,7 @@ struct Pair2 {
 Tensor as_tensor(const char* op, const Operand& x, const Tensor& like) {
   if (!x.is_number) return x.tensor;
   const DType d = like.dtype();
-  if (!is_float(d) && x.number != static_cast<double>(scalar::to_integer<std::int64_t>(x.number)))
+  if (!is_float(d) && x.number != static_cast<double>(formulas::to_integer<std::int64_t>(x.number)))
     fail(Error::Kind::usage, "[{}] the number {} vs a tensor of {}; cast it first", op, x.number, name_of(d));
   return full_beside(like, Type{{}, d}, x.number, x.where);
 }
@@ -390,6 +392,7 @@ constinit const Op full_op = [] {
         return {{Shape(a.attrs.integers("shape")), a.attrs.dtype()}};
       },
       "");
+  op.cut = [](const CutArgs& a) -> std::optional<Cut> { return Cut{{}, {a.wanted}, cut_shape(a, a.wanted)}; };
   op.kernel = map_kernel<tiles::full, full_params>;
   op.reference = map_reference<tiles::full, full_params>;
   op.tile_params = full_params;
@@ -491,6 +494,30 @@ Tensor full_like(const Tensor& x, double value, Where where) {
 }
 Tensor zeros_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 0, where); }
 Tensor ones_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 1, where); }
+
+bool has_inverse(const Op& op) {
+  static const Op* const ops[] = {&add_op, &sub_op,   &mul_op,   &div_op,  &neg_op,     &exp_op,     &expm1_op,
+                                  &log_op, &log1p_op, &sqrt_op, &tanh_op, &sigmoid_op, &softplus_op};
+  return std::find(std::begin(ops), std::end(ops), &op) != std::end(ops);
+}
+
+Tensor inverse(const Op& op, std::size_t which, const Tensor& y, const Tensors& in) {
+  const Tensor other = in.size() == 2 ? in[1 - which] : Tensor{};
+  if (&op == &add_op) return y - other;
+  if (&op == &sub_op) return which == 0 ? y + other : other - y;
+  if (&op == &mul_op) return y / other;
+  if (&op == &div_op) return which == 0 ? y * other : other / y;
+  if (&op == &neg_op) return -y;
+  if (&op == &exp_op) return log(y);
+  if (&op == &expm1_op) return log1p(y);
+  if (&op == &log_op) return exp(y);
+  if (&op == &log1p_op) return expm1(y);
+  if (&op == &sqrt_op) return square(y);
+  if (&op == &tanh_op) return 0.5 * log((1 + y) / (1 - y));
+  if (&op == &sigmoid_op) return log(y / (1 - y));
+  if (&op == &softplus_op) return y + log(-expm1(-y));
+  return {};
+}
 
 OpList elementwise_ops() {
   static const Op* const ops[] = {&add_op,           &sub_op,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/matmul.h"
 #include "tidemark/kernels/ref/matmul.h"
 #include "tidemark/kernels/strips.h"
@@ -64,6 +65,28 @@ Tensors matmul_jvp(const Rule& r) {
   return {dy};
 }
 
+// By rows of a, columns of b or leading axes; over the inner axis the parts add up.
+std::optional<Cut> matmul_cut(const CutArgs& args) {
+  const int ranks[] = {args.in[0].shape.rank(), args.in[1].shape.rank()}, rank = args.out[0].shape.rank();
+  const int from = args.known[0] >= 0 ? 0 : args.known[1] >= 0 ? 1 : -1;
+  if (from < 0 && args.wanted < 0) return std::nullopt;
+  // Counted from the right, as the leading axes are aligned.
+  const int axis = from < 0 ? args.wanted - rank : args.known[static_cast<std::size_t>(from)] - ranks[from];
+  Cut cut{{kWhole, kWhole}, {rank + axis}, args.attrs};
+  if (axis < -2) {
+    for (const std::size_t i : {0, 1}) {
+      const int own = ranks[i] + axis;
+      if (own >= 0 && args.in[i].shape[own] == args.out[0].shape[rank + axis]) cut.in[i] = own;
+    }
+  } else if (from >= 0 && axis == (from == 0 ? -1 : -2)) {
+    cut = {{ranks[0] - 1, ranks[1] - 2}, {kAdded}, args.attrs};
+  } else {
+    const std::size_t i = axis == -2 ? 0 : 1;
+    cut.in[i] = ranks[i] + axis;
+  }
+  return cut;
+}
+
 Cost matmul_cost(const KernelSpec& spec) {
   Cost cost;
   for (const Value& v : spec.in) cost.bytes += static_cast<double>(v.type.bytes());
@@ -113,6 +136,7 @@ constinit const Op matmul_op{
     .infer = infer_matmul,
     .vjp = matmul_vjp,
     .jvp = matmul_jvp,
+    .cut = matmul_cut,
     .cost = matmul_cost,
     .kernel = kernels::matmul,
     .reference = kernels::matmul_reference,

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/cpu/move.h"
 #include "tidemark/ops/elementwise.h"
@@ -52,6 +53,7 @@ constinit const Op concat_op{
           for (int i = 0; i < r.inputs(); ++i) parts.push_back(r.dx(i));
           return Tensors{concat(parts, axis_of(r.attrs()))};
         },
+    .cut = cut_beside_axis,
     .reference =
         [](const KernelSpec& s) {
           std::vector<Box> boxes;
@@ -109,6 +111,11 @@ constinit const Op pad_op{
             widths.emplace_back(r.attrs().integers("low")[at(a)], r.attrs().integers("high")[at(a)]);
           return Tensors{pad(r.dx(), widths)};
         },
+    .cut = [](const CutArgs& a) -> std::optional<Cut> {
+      const int axis = a.known[0];
+      if (axis < 0 || a.attrs.integers("low")[at(axis)] != 0 || a.attrs.integers("high")[at(axis)] != 0) return std::nullopt;
+      return cut_alike(a, axis);
+    },
     .reference = [](const KernelSpec& s) -> std::unique_ptr<Kernel> {
       const Shape& shape = s.in[0].type.shape;
       const Shape& result = s.out[0].type.shape;
@@ -126,6 +133,7 @@ constinit const Op pad_op{
             return Attrs{{"low", low}, {"high", high}, {"value", 0.5}};
           };
           return std::vector<Sample>{{.in = {{{2, 3}, DType::f64}}, .attrs = attrs({1, 0}, {0, 2})},
+                                     {.in = {{{3, 2}, DType::f64}}, .attrs = attrs({0, 1}, {0, 0})},
                                      {.in = {{{0}, DType::f64}}, .attrs = attrs({2}, {1})},
                                      {.in = {{{}, DType::f64}}, .attrs = attrs({}, {})}};
         },
@@ -163,6 +171,7 @@ constinit const Op update_slice_op{
           return Tensors{update_slice(r.dx(0), r.dx(1), axis_of(r.attrs()), r.attrs().integer("begin"),
                                       r.attrs().integer("step"))};
         },
+    .cut = cut_beside_axis,
     .facts = {.in_place = {{0, 0}}},
     .reference =
         [](const KernelSpec& s) {
@@ -201,6 +210,7 @@ constinit const Op flip_op{
     .infer = [](const InferArgs& a) -> std::vector<Type> { return {a.in[0]}; },
     .vjp = [](const Rule& r) { return Tensors{flip(r.ct(), axis_of(r.attrs()))}; },
     .jvp = [](const Rule& r) { return Tensors{flip(r.dx(), axis_of(r.attrs()))}; },
+    .cut = cut_beside_axis,
     .reference =
         [](const KernelSpec& s) {
           const Shape& shape = s.in[0].type.shape;

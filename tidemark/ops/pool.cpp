@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/pool.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/pool_shape.h"
 #include "tidemark/kernels/ref/pool.h"
 #include "tidemark/ops/channels.h"
@@ -163,6 +164,7 @@ constinit const Op max_pool2d_op{
         [](const Rule& r) {
           return Tensors{pool_gather(r.dx(), r.y(1)), Tensor{}};
         },
+    .cut = cut_samples,
     .kernel = kernels::max_pool2d,
     .reference = kernels::max_pool2d_reference,
     .accepts = accepts_channels_last,
@@ -181,6 +183,7 @@ constinit const Op max_unpool2d_op{
         [](const Rule& r) {
           return apply(*r.node().op, Tensors{r.dx(), r.x(1)}, r.attrs(), Where::current());
         },
+    .cut = cut_samples,
     .kernel = kernels::max_unpool2d,
     .reference = kernels::max_unpool2d_reference,
     .accepts = accepts_channels_last,
@@ -196,6 +199,7 @@ constinit const Op max_pool2d_gather_op{
           return Tensors{unpool(r.ct(), r.x(1), r.x().size(2), r.x().size(3)), Tensor{}};
         },
     .jvp = [](const Rule& r) { return Tensors{pool_gather(r.dx(), r.x(1))}; },
+    .cut = cut_samples,
     .kernel = kernels::pool_gather,
     .reference = kernels::pool_gather_reference,
     .accepts = accepts_channels_last,
@@ -214,6 +218,7 @@ constinit const Op avg_pool2d_op{
                        Where::current());
         },
     .jvp = [](const Rule& r) { return apply(*r.node().op, Tensors{r.dx()}, r.attrs(), Where::current()); },
+    .cut = cut_samples,
     .kernel = kernels::avg_pool2d,
     .reference = kernels::avg_pool2d_reference,
     .accepts = accepts_channels_last,
@@ -229,6 +234,7 @@ constinit const Op avg_pool2d_backward_op{
           return apply(avg_pool2d_op, Tensors{r.ct()}, without_size(r.attrs(), r.x()), Where::current());
         },
     .jvp = [](const Rule& r) { return apply(*r.node().op, Tensors{r.dx()}, r.attrs(), Where::current()); },
+    .cut = cut_samples,
     .kernel = kernels::avg_pool2d_backward,
     .reference = kernels::avg_pool2d_backward_reference,
     .accepts = accepts_channels_last,

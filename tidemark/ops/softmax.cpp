@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/infer.h"
@@ -29,6 +30,7 @@ std::vector<Type> backward_infer(const InferArgs& a) {
     fail(Error::Kind::usage, "[{}] {} vs {}", a.op, to_string(a.in[0]), to_string(a.in[1]));
   return row_infer(a);
 }
+std::optional<Cut> row_cut(const CutArgs& a) { return cut_beside(a, a.in[0].shape.rank() - 1); }
 template <std::size_t Inputs>
 std::vector<Sample> row_samples() {
   std::vector<Sample> samples;
@@ -54,6 +56,7 @@ constinit const Op softmax_op{
     .vjp = [](const Rule& r) { return Tensors{softmax_backward(r.y(), r.ct())}; },
     .jvp =
         [](const Rule& r) { return Tensors{softmax_backward(r.y(), r.dx())}; },  // the Jacobian is symmetric
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
     .kernel = kernels::softmax,
@@ -79,6 +82,7 @@ constinit const Op softmax_backward_op{
           if (r.has_dx(1)) d = d + softmax_backward(y, r.dx(1));
           return Tensors{d};
         },
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}, {1, 0}}},
     .cost = row_cost,
     .kernel = kernels::softmax_backward,
@@ -91,6 +95,7 @@ constinit const Op log_softmax_op{
     .infer = row_infer,
     .vjp = [](const Rule& r) { return Tensors{log_softmax_backward(r.y(), r.ct())}; },
     .jvp = [](const Rule& r) { return Tensors{r.dx() - sum(exp(r.y()) * r.dx(), {-1}, kKeep)}; },
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
     .kernel = kernels::log_softmax,
@@ -116,6 +121,7 @@ constinit const Op log_softmax_backward_op{
           if (r.has_dx(1)) d = d + log_softmax_backward(y, r.dx(1));
           return Tensors{d};
         },
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}, {1, 0}}},
     .cost = row_cost,
     .kernel = kernels::log_softmax_backward,
@@ -133,6 +139,7 @@ constinit const Op logsumexp_op{
     },
     .vjp = [](const Rule& r) { return Tensors{unsqueeze(r.ct(), -1) * exp(r.x() - unsqueeze(r.y(), -1))}; },
     .jvp = [](const Rule& r) { return Tensors{sum(exp(r.x() - unsqueeze(r.y(), -1)) * r.dx(), {-1})}; },
+    .cut = row_cut,
     .cost = row_cost,
     .kernel = kernels::logsumexp,
     .reference = kernels::logsumexp_reference,

@@ -122,8 +122,8 @@ class Search {
     result_.cuts = before + model.cuts_made();
     if (least == std::numeric_limits<double>::infinity())
       return;  // no plan at all; what that means is the peak's
-    if (!certificate_.leaves.empty() && least <= result_.seconds) return;
-    result_.seconds = std::max(v_.floor_seconds, least);
+    if (least <= (certificate_.leaves.empty() ? v_.floor_seconds : result_.seconds)) return;
+    result_.seconds = least;
     certificate_ = std::move(found);
   }
 

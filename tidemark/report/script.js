@@ -17,21 +17,23 @@
   'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'.split('').forEach((c, i) => { DIGIT[c.charCodeAt(0)] = i; });
   function integers(text) {
     const out = [];
-    let value = 0, scale = 1, before = 0;   // products, not shifts: beyond 32 bits
+    let value = 0, scale = 1, before = 0, last = 0, repeats = false;   // products, not shifts: beyond 32 bits
     for (let i = 0; i < text.length; i++) {
+      if (text[i] === '!') { repeats = true; continue; }
       const d = DIGIT[text.charCodeAt(i)];
       value += (d & 31) * scale;
       if (d & 32) { scale *= 32; continue; }
-      before += value % 2 ? -(value + 1) / 2 : value / 2;
-      out.push(before);
-      value = 0; scale = 1;
+      if (!repeats) last = value % 2 ? -(value + 1) / 2 : value / 2;
+      for (let n = repeats ? value : 1; n > 0; n--) out.push(before += last);
+      value = 0; scale = 1; repeats = false;
     }
     return Float64Array.from(out);
   }
   function floats(text) {
-    const raw = atob(text), view = new DataView(new ArrayBuffer(raw.length));
+    const [all, which] = text.split(';'), raw = atob(all), view = new DataView(new ArrayBuffer(raw.length));
     for (let i = 0; i < raw.length; i++) view.setUint8(i, raw.charCodeAt(i));
-    return Float32Array.from({ length: raw.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+    const values = Float32Array.from({ length: raw.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+    return which === undefined ? values : Float32Array.from(integers(which), (i) => values[i]);
   }
   // The shared beginning is counted in bytes of UTF-8.
   function names(text) {
@@ -165,7 +167,9 @@
         const width = Math.max((x1s[l] - x0s[l]) * sx, 0.5), height = Math.max(lifeBytes[l] * sy, 0.5);
         g.fillRect(x, y, width, height);
         if (width > 4 && height > 4) g.strokeRect(x, y, width, height);
-        if (width > 60 && height > 13) named.push([l, Math.max(x, 0), y, Math.min(width, w - x)]);
+        // To the right of the addresses.
+        const left = Math.max(x, 68), room = Math.min(x + width, w) - left;
+        if (room > 60 && height > 13) named.push([l, left, y, room]);
       }
       g.fillStyle = label;
       for (const [l, x, y, width] of named.slice(0, 300)) {
@@ -206,13 +210,13 @@
     g.fillStyle = colours.kept; g.globalAlpha = 0.45; g.fill(); g.globalAlpha = 1;
     g.fillStyle = colours.work; g.globalAlpha = 0.45; g.fillRect(0, y(D.resident), w, h - y(D.resident)); g.globalAlpha = 1;
     if (otherEnd) { steps(g, w, h, y, otherEnd, otherLive); g.strokeStyle = colours.moved; g.lineWidth = 1; g.stroke(); g.fillStyle = colours.moved; g.fillText('the other plan', w - 90, 12); }
-    const line = (b, name, text) => {
+    const line = (b, name, text, below = -4) => {
       g.strokeStyle = g.fillStyle = colours[name];
       g.lineWidth = 1.5;
       g.beginPath(); g.moveTo(0, y(b)); g.lineTo(w, y(b)); g.stroke();
-      g.fillText(text, 6, y(b) - 4);
+      g.fillText(text, 6, y(b) + below);
     };
-    line(D.resident, 'faint', 'resident ' + bytes(D.resident));
+    line(D.resident, 'ink', 'resident ' + bytes(D.resident), h - y(D.resident) > 36 ? 13 : -4);
     if (D.budget > 0) line(D.budget, 'budget', 'budget ' + bytes(D.budget) + (Math.abs(y(D.peak) - y(D.budget)) < 14 ? ', peak ' + bytes(D.peak) : ''));
     if (!(D.budget > 0) || Math.abs(y(D.peak) - y(D.budget)) >= 14) line(D.peak, 'ink', 'peak ' + bytes(D.peak));
     const px = xOf((begin[peakRun] + end[peakRun]) / 2, w);

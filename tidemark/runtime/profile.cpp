@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 
@@ -93,7 +94,13 @@ Estimate estimate(const DeviceProfile& profile, const Op& op, const KernelSpec& 
     if (point != profile.points.end()) return {Estimate::From::measured, point->second.seconds};
   }
   const Cost cost = cost_of(op, spec);
-  const auto fitted = profile.ops.find(op_key(op, spec));
+  const std::string key = op_key(op, spec);
+  auto fitted = profile.ops.find(key);
+  // Narrow storage is computed in f32: its arithmetic takes no longer, and its own bytes count.
+  for (const char* narrow : {" bf16", " f16"}) {
+    if (fitted == profile.ops.end() && key.ends_with(narrow))
+      fitted = profile.ops.find(key.substr(0, key.size() - std::strlen(narrow)) + " f32");
+  }
   if (fitted != profile.ops.end()) return {Estimate::From::op, fitted->second.seconds(cost)};
   return {Estimate::From::device, profile.roofline.seconds(cost)};
 }
