@@ -15,6 +15,8 @@
 #include "tidemark/kernels/cpu/conv.h"
 #include "tidemark/kernels/cpu/gemm.h"
 #include "tidemark/kernels/cpu/matmul.h"
+#include "tidemark/kernels/cpu/strip_product.h"
+#include "tidemark/kernels/strips.h"
 
 namespace tidemark::kernels {
 namespace {
@@ -72,6 +74,8 @@ Value last(const Shape& shape) {
   return Value{.type = {shape, DType::f32}, .layout = permuted_layout(shape, {0, 2, 3, 1})};
 }
 
+constexpr std::int64_t kFewRows = 28;  // where b may come packed, its columns a multiple of 32
+
 void product(const char* what, std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb) {
   KernelSpec spec{.in = {array({m, k}), array({k, n})}, .out = {array({m, n})}, .threads = threads};
   if (ta) spec.in[0].layout.strides = {1, m};
@@ -80,7 +84,11 @@ void product(const char* what, std::int64_t m, std::int64_t n, std::int64_t k, b
   const std::string name = fmt::format("{} {}x{}x{} {}{}", what, m, n, k, ta ? "t" : "n", tb ? "t" : "n");
   report(name, "chosen", matmul(spec), spec, flops);
   report(name, "onednn", onednn_matmul(product_of(spec), threads), spec, flops);
+  report(name, "strips", strip_product(product_of(spec), DType::f32, threads), spec, flops);
   report(name, "ours", gemm(spec), spec, flops);
+  if (m > kFewRows || tb) return;
+  spec.in[1].layout = strips_layout(spec.in[1].type);
+  report(name, "packed", matmul(spec), spec, flops);
 }
 
 void convolution(const char* what, std::int64_t n, std::int64_t c, std::int64_t size, std::int64_t o,
@@ -150,6 +158,9 @@ void run() {
   product("gpt2 logits", 256, 50257, 768, false, true);
   product("gpt2 dlogits", 256, 768, 50257, false, false);
   product("gpt2 dwte", 50257, 768, 256, true, false);
+  product("lstm step", 20, 2592, 648, false, false);
+  product("lstm dw", 650, 2600, 700, true, false);
+  product("lstm decoder dw", 650, 10000, 700, true, false);
   convolution("resnet", 8, 3, 128, 64, 7, 2, 1);
   convolution("resnet", 8, 64, 32, 64, 3, 1, 1);
   convolution("resnet", 8, 64, 32, 256, 1, 1, 1);

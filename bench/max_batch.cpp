@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
 
   const double forward = forward_part(posed_at(s, std::max<std::int64_t>(fits, 1), ours));
   FitOptions options{.budget = budget, .least = std::max<std::int64_t>(fits, 1), .most_overhead = forward};
+  options.solve.time_limit = ours.time_limit = 5;  // near the least peak there is, plans are rare
   options.progress = [](const FitTry& t) {
     std::fprintf(stderr, "batch %ld: %s, peak %s, %+.1f %%\n", static_cast<long>(t.n),
                  t.fits ? "fits" : "does not", format_bytes(t.peak).c_str(),

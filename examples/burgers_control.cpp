@@ -1,10 +1,11 @@
 // Burgers control: find the force that brings a flow to a wanted shape after 2000 steps, in 200 KB. All states alone would take five
-// times that. Gradient descent on `checkpointed`; returns 1 if the misfit does not fall to a tenth.
+// times that. Gradient descent on `checkpointed`; `burgers_control FILE.svg` draws the flow. Returns 1 if the misfit does not fall to a tenth.
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cmath>
 #include <cstdio>
 
+#include "picture.h"
 #include "tidemark/tape/checkpointed.h"
 
 using namespace tidemark;
@@ -18,7 +19,7 @@ struct Force {
   std::array<T, 8> strength{};  // of eight bumps along the line
 };
 
-int main() {
+int main(int argc, char** argv) {
   constexpr std::size_t n = 64;
   const auto step = [](auto& s, const auto& force, std::int64_t) {
     using T = std::remove_cvref_t<decltype(s.u[0])>;
@@ -61,5 +62,15 @@ int main() {
     rate *= 1.2;
   }
   std::printf("misfit %.4f at first, %.4f after 40 rounds\n", first, best);
+  if (argc > 1) {
+    Flow<double> reached = start;
+    for (std::int64_t i = 0; i < 2000; ++i) step(reached, force, i);
+    std::vector<double> shape(n);
+    for (std::size_t i = 0; i < n; ++i) shape[i] = wanted(i);
+    Picture p(640, 260, "the flow after 2000 steps (red), and the shape wanted (green)");
+    p.plot(shape, 20, 30, 600, 210, -0.1, 0.6, "#2a2");
+    p.plot(reached.u, 20, 30, 600, 210, -0.1, 0.6, "#c22");
+    p.write(argv[1]);
+  }
   return best < 0.1 * first ? 0 : 1;
 }

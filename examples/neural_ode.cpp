@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "picture.h"
 #include "tidemark/base/random.h"
 #include "tidemark/tape/checkpointed.h"
 
@@ -36,7 +37,7 @@ std::array<T, 2> slope(const std::array<T, 2>& x, const Network<T>& net) {
   return y;
 }
 
-int main() {
+int main(int argc, char** argv) {
   // Heun's method; Euler's, inside it, says how large the error is. A step that is too long is tried again.
   const auto step = [](auto& s, const auto& net, std::int64_t) {
     const auto k1 = slope(s.x, net);
@@ -77,5 +78,19 @@ int main() {
     for (std::size_t h = 0; h < kHidden; ++h) net.bias[h] -= 0.05 * g.parameters.bias[h];
   }
   std::printf("misfit %.2e after 60 rounds\n", misfit_now);
+  if (argc > 1) {
+    Solution<double> s{{1.0, 0.5}};
+    Picture p(420, 320, "the path from (1, 0.5) to (0.2, -0.7); a dot for each step");
+    const auto at = [](double x, double y) { return std::pair(60 + 240 * x, 140 - 180 * y); };
+    std::vector<std::pair<double, double>> path{at(s.x[0], s.x[1])};
+    for (std::int64_t i = 0; s.time < kEnd - 1e-12; ++i) {
+      step(s, net, i);
+      path.push_back(at(s.x[0], s.x[1]));
+    }
+    p.curve(path, "#c22");
+    for (const auto& [x, y] : path) p.dot(x, y, 2.5, "#c22");
+    p.dot(at(0.2, -0.7).first, at(0.2, -0.7).second, 4, "#2a2");
+    p.write(argv[1]);
+  }
   return misfit_now < 1e-3 ? 0 : 1;
 }

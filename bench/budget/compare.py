@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Measured step time against measured process peak, ours beside PyTorch's three ways to save memory: a table, and a curve for each
 # model as SVG. Every configuration is a process of its own, one at a time. Ours is asked for each peak that PyTorch reached, then for less.
-#   compare.py BENCH_STEP [--threads N] [--steps N] [--out FOLDER] [models…]
+#   compare.py BENCH_STEP [--threads N] [--steps N] [--out FOLDER] [--modes eager,blocks,…] [models…]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import json
@@ -19,15 +19,15 @@ MODELS = {  # name: (batch, size or sequence)
 TORCH = ["eager", "blocks", "compile:1.0", "compile:0.7", "compile:0.5", "compile:0.3", "compile:0.1"]
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 2**20
-# Resident beside the arena and the arguments: stacks, the planner's leftovers, pages of the program touched late.
-BESIDE = 16 * MIB
+# Resident beside the arena and the arguments: stacks, code of the libraries touched first by a step, the planner's leftovers.
+BESIDE = 32 * MIB
 
 
 def torch_side(common, steps, mode):
     command = [sys.executable, str(HERE / "torch_budget.py"), *common, str(steps), mode]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
-        return None
+        sys.exit(f"{' '.join(command)}:\n{result.stderr[-2000:]}")
     return json.loads(result.stdout.splitlines()[-1])
 
 
@@ -36,10 +36,12 @@ def our_side(bench_step, common, steps, budget):
     command = [bench_step, *common] + ([str(budget)] if budget else [])
     result = subprocess.run(command, input="\n" * steps, capture_output=True, text=True)
     if result.returncode != 0:
+        if "needs at least" not in result.stderr:
+            sys.exit(f"{' '.join(command)}:\n{result.stderr[-2000:]}")
         return None
     lines = result.stdout.splitlines()
     words = dict(line.split()[:2] for line in lines if not line[0].isdigit())
-    times = [float(line) for line in lines if line[0].isdigit()]
+    times = [float(line.split()[0]) for line in lines if line[0].isdigit()]
     return {"ms": statistics.median(times), "peak": int(words["peak"]), "planned": int(words["planned"])}
 
 
@@ -76,6 +78,7 @@ def main():
     parser.add_argument("--threads", default="2")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--out", default="build/budget")
+    parser.add_argument("--modes", default=",".join(TORCH), help="of PyTorch's ways, with commas")
     parser.add_argument("models", nargs="*")
     args = parser.parse_intermixed_args()
     folder = pathlib.Path(args.out)
@@ -87,7 +90,7 @@ def main():
         row = lambda way, budget, p: print(f"| {name} | {way} | {budget} | {p['peak'] / MIB:.0f} | {p['ms']:.0f} |" if p else
                                            f"| {name} | {way} | {budget} | does not run | |", flush=True)
         torch, ours = [], []
-        for mode in TORCH:
+        for mode in args.modes.split(","):
             p = torch_side(common, args.steps, mode)
             row("PyTorch " + mode, "", p)
             if p:

@@ -26,7 +26,7 @@ constexpr Reference kReferences[] = {
     {"published", "random_layered_250", 80, 0.0, "FastSA", 0.29, kNone, 2},
     {"published", "random_layered_500", 80, 2.3, "FastSA", kNone, kNone, 2},
     {"published", "random_layered_1000", 90, 0.4, "FastSA", kNone, kNone, 2},
-    {"published", "random_layered_1000", 80, 2.5, "FastSA", 2.0, kNone, 1.8},
+    {"published", "random_layered_1000", 80, 2.5, "FastSA", 2.0, kNone, 2},
     {"published", "fcn8", 90, 0.0, "Checkmate", kNone, kNone, 0.1},
     {"published", "fcn8", 80, 0.1, "Checkmate", kNone, kNone, 0.1},
     {"published", "fcn8", 70, 3.0, "FastSA", 0.891, 0.891, 0.1},

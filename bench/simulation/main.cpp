@@ -1,4 +1,5 @@
-// Simulations compiled from loops: bench_simulation [burgers|long|wave|all]. Process CPU seconds, medians, one thread.
+// Simulations compiled from loops: bench_simulation [burgers | long [steps] | wave [cells steps [folder]] | wave_full | all]. Process CPU
+// seconds, medians, one thread; more than 50,000 steps run once, native only. With a folder, waves also keep states on disk there.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -20,10 +21,11 @@ double cpu_seconds() {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
+// `times` 0: once, cold.
 double median(int times, const std::function<void()>& f) {
-  f();
+  if (times > 0) f();
   std::vector<double> all;
-  for (int i = 0; i < times; ++i) {
+  for (int i = 0; i < std::max(1, times); ++i) {
     const double begin = cpu_seconds();
     f();
     all.push_back(cpu_seconds() - begin);
@@ -64,12 +66,13 @@ void burgers(std::int64_t steps, std::int64_t slots, int times) {
     return value_and_grad([&](const Tensor& y) { return burgers_energy(p, y); })(x);
   };
   for (const bool native : {false, true}) {
+    if (times == 0 && !native) continue;
     CompileOptions options{.device = cpu({.threads = 1}), .native = native};
     if (slots < steps) options.memory = Budget(static_cast<Bytes>((slots + 20) * p.cells * 8));
     auto f = compile(step, options);
-    auto result = f(u);
-    const double seconds = median(times, [&] { result = f(u); });
     Compiled& c = f.plan_for(u);
+    decltype(f(u)) result;
+    const double seconds = median(times, [&] { result = f(u); });
     std::printf(
         "  %s %9.2f ms  %5.2f x by hand; peak %.2f MB predicted, %.2f MB measured; gradients differ by "
         "%.1e\n",
@@ -108,7 +111,7 @@ Tensor misfit(const Tensor& velocity, const Tensor& wavelet, std::int64_t n, std
   return sum(square(r.ys));
 }
 
-void wave(std::int64_t n, std::int64_t steps) {
+void wave(std::int64_t n, std::int64_t steps, const std::string& folder) {
   std::vector<float> pulse(static_cast<std::size_t>(steps));
   for (std::int64_t i = 0; i < steps; ++i) {
     const double a = 0.02 * (static_cast<double>(i) - 60);
@@ -123,18 +126,28 @@ void wave(std::int64_t n, std::int64_t steps) {
               static_cast<long long>(n), static_cast<long long>(steps), states / 1e6);
   std::vector<float> wanted;
   double full_time = 0;
-  for (const double percent : {100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0}) {
-    CompileOptions options{.device = cpu({.threads = 1}), .native = true};
+  struct Row {
+    double percent;
+    bool native = true, on_disk = false;
+  };
+  std::vector<Row> rows;
+  for (const double percent : {100.0, 50.0, 20.0, 10.0, 5.0, 2.0, 1.0}) rows.push_back({percent});
+  if (!folder.empty()) rows.insert(rows.end(), {{100.0, false}, {1.0, false}, {1.0, false, true}});
+  for (const auto& [percent, native, on_disk] : rows) {
+    CompileOptions options{.device = cpu({.threads = 1}), .native = native};
+    if (on_disk) options.tiers = {disk(folder, static_cast<Bytes>(states))};
     const Bytes rest = 24 * n * n * 4 + steps * (n + 1) * 8;
     if (percent < 100) options.memory = Budget(static_cast<Bytes>(states * percent / 100) + rest);
     auto f = compile(step, options);
     auto result = f(velocity);
     const double seconds = median(1, [&] { result = f(velocity); });
     const auto got = result.grad.data<float>();
-    if (wanted.empty()) wanted.assign(got.begin(), got.end()), full_time = seconds;
+    if (wanted.empty()) wanted.assign(got.begin(), got.end());
+    if (percent == 100) full_time = seconds;
     Compiled& c = f.plan_for(velocity);
     std::printf(
-        "  %5.1f %%: %7.2f s (%.2f x), peak %.1f MB predicted, %.1f MB measured, %s\n", percent, seconds,
+        "  %5.1f %%%s: %7.2f s (%.2f x), peak %.1f MB predicted, %.1f MB measured, %s\n", percent,
+        native ? "" : on_disk ? ", executor and disk" : ", executor", seconds,
         seconds / full_time, static_cast<double>(c.peak_predicted()) / 1e6,
         static_cast<double>(c.peak_measured()) / 1e6,
         std::memcmp(wanted.data(), got.data(), wanted.size() * 4) == 0 ? "the same bits" : "OTHER BITS");
@@ -145,10 +158,12 @@ void wave(std::int64_t n, std::int64_t steps) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string what = argc > 1 ? argv[1] : "burgers";
   if (what == "burgers" || what == "all") burgers(1000, 1000, 9);
-  if (what == "long" || what == "all") burgers(50'000, 100, 3);
+  const std::int64_t steps = what == "long" && argc > 2 ? std::atoll(argv[2]) : 50'000;
+  if (what == "long" || what == "all") burgers(steps, 100, steps > 50'000 ? 0 : 3);
   if (what == "wave" || what == "all")
-    wave(argc > 2 ? std::atoll(argv[2]) : 200, argc > 3 ? std::atoll(argv[3]) : 400);
-  if (what == "wave_full") wave(500, 2000);
+    wave(argc > 2 ? std::atoll(argv[2]) : 200, argc > 3 ? std::atoll(argv[3]) : 400, argc > 4 ? argv[4] : "");
+  if (what == "wave_full") wave(500, 2000, "");
 }

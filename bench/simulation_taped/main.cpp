@@ -1,5 +1,6 @@
-// bench_simulation_taped [steps] [longer]: Burgers' equation (1000 cells) through `checkpointed` in 1 MB, beside one tape of all
-// steps: cost a step when warm, in turns, and of the first run in a fresh process. CPU seconds, medians. `longer`: that many steps too, in the same memory.
+// bench_simulation_taped [steps] [longer...]: Burgers' equation (1000 cells) through `checkpointed` in 1 MB, taped and compiled, beside
+// one tape of all steps and an adjoint by hand with the same schedule: cost a step when warm, in turns, and of the first run in a fresh
+// process. CPU seconds, medians. `longer`: so many steps too, in the same memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -10,7 +11,9 @@
 #include <ctime>
 #include <functional>
 
+#include "bench/simulation/hand.h"
 #include "bench/tape/problems.h"
+#include "tidemark/compile/native_steps.h"
 #include "tidemark/tape/checkpointed.h"
 
 namespace {
@@ -34,7 +37,7 @@ struct Result {
   CheckpointReport report;
 };
 
-Result by_tape(const bench::Burgers& p, Tape& tape) {
+Result by_tape(const problems::Burgers& p, Tape& tape) {
   Result r;
   const double start = cpu_seconds();
   tape.reset();
@@ -42,7 +45,7 @@ Result by_tape(const bench::Burgers& p, Tape& tape) {
   std::vector<Var> u;
   for (const double v : p.start()) u.push_back(tape.input(v));
   const std::vector<Var> inputs = u;
-  const Var energy = bench::burgers_energy(p, u);
+  const Var energy = problems::burgers_energy(p, u);
   tape.reverse(energy);
   for (const Var& v : inputs) r.gradient.push_back(tape.adjoint(v));
   r.seconds = cpu_seconds() - start;
@@ -50,13 +53,15 @@ Result by_tape(const bench::Burgers& p, Tape& tape) {
   return r;
 }
 
-Result by_checkpoints(const bench::Burgers& p, Bytes memory) {
-  const auto step = [&](auto& s, const auto&, std::int64_t) {
-    using T = std::remove_cvref_t<decltype(s.u[0])>;
-    static thread_local std::vector<T> flux;
-    flux.resize(s.u.size());
-    bench::burgers_step(s.u, flux, p.ratio);
-  };
+const auto burgers_step = [](auto& s, const auto&, std::int64_t) {
+  using T = std::remove_cvref_t<decltype(s.u[0])>;
+  static thread_local std::vector<T> flux;
+  flux.resize(s.u.size());
+  problems::burgers_step(s.u, flux, problems::Burgers{}.ratio);
+};
+
+template <typename Step>
+Result by_checkpoints(const Step& step, const problems::Burgers& p, Bytes memory) {
   const auto loss = [](const auto& s, const auto&) {
     std::remove_cvref_t<decltype(s.u[0])> energy = 0.0;
     for (const auto& v : s.u) energy += v * v;
@@ -70,6 +75,15 @@ Result by_checkpoints(const bench::Burgers& p, Bytes memory) {
   r.gradient = std::move(g.state.u);
   r.report = std::move(g.report);
   return r;
+}
+
+double hand_seconds(std::int64_t steps, std::int64_t slots) {
+  bench::HandAdjoint hand({.steps = steps}, slots > 0 ? slots : steps);
+  std::vector<double> gradient;
+  const std::vector<double> start = problems::Burgers{}.start();
+  const double begin = cpu_seconds();
+  hand.run(start, gradient);
+  return cpu_seconds() - begin;
 }
 
 // In a process of its own, which has touched nothing yet.
@@ -99,27 +113,34 @@ double median(std::vector<double> v) {
 int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 50'000;
   const Bytes memory = 1'000'000;
-  const bench::Burgers p{.cells = 1000, .steps = steps};
+  const problems::Burgers p{.cells = 1000, .steps = steps};
   const auto us = [&](double seconds, int n) { return 1e6 * seconds / n; };
 
-  const double fresh_checkpoints = fresh([&] { return by_checkpoints(p, memory).seconds; });
+  const double fresh_checkpoints = fresh([&] { return by_checkpoints(burgers_step, p, memory).seconds; });
   const double fresh_tape = fresh([&] {
     Tape tape;
     return by_tape(p, tape).seconds;
   });
-  const Result ours = by_checkpoints(p, memory);
-  // In turns, so that a busy machine slows both.
-  std::vector<double> in_memory, on_tape, ratios;
-  double difference = 0;
+  const Result ours = by_checkpoints(burgers_step, p, memory);
+  const auto compiled_step = compiled(burgers_step, {.compiler = native_steps()});
+  const Result ours_compiled = by_checkpoints(compiled_step, p, memory);
+  // In turns, so that a busy machine slows all.
+  std::vector<double> in_memory, on_tape, ratios, in_code, by_hand, hand_ratios;
+  double difference = 0, code_difference = 0;
   {
     Tape tape;
     const Result all = by_tape(p, tape);
-    for (std::size_t i = 0; i < all.gradient.size(); ++i)
+    for (std::size_t i = 0; i < all.gradient.size(); ++i) {
       difference = std::max(difference, std::abs(all.gradient[i] - ours.gradient[i]));
+      code_difference = std::max(code_difference, std::abs(all.gradient[i] - ours_compiled.gradient[i]));
+    }
     for (int round = 0; round < 5; ++round) {
-      in_memory.push_back(by_checkpoints(p, memory).seconds);
+      in_memory.push_back(by_checkpoints(burgers_step, p, memory).seconds);
       on_tape.push_back(by_tape(p, tape).seconds);
       ratios.push_back(in_memory.back() / on_tape.back());
+      in_code.push_back(by_checkpoints(compiled_step, p, memory).seconds);
+      by_hand.push_back(hand_seconds(steps, ours_compiled.report.slots));
+      hand_ratios.push_back(in_code.back() / by_hand.back());
     }
   }
   const double checkpoints = median(in_memory), full = median(on_tape);
@@ -133,10 +154,21 @@ int main(int argc, char** argv) {
   fmt::print("first run in a fresh process {:8.2f} us a step in 1 MB, {:.2f} on one tape\n",
              us(fresh_checkpoints, steps), us(fresh_tape, steps));
   fmt::print("largest difference of the gradients {:.1e}\n", difference);
-  if (argc > 2) {
-    const int n = std::atoi(argv[2]);
-    const Result longer = by_checkpoints({.cells = 1000, .steps = n}, memory);
-    fmt::print("{}; {:.2f} us a step, peak {} B\n", longer.report.explain(), us(longer.seconds, n),
-               longer.report.measured_peak);
+  fmt::print("compiled, in 1 MB: {}\n", ours_compiled.report.explain());
+  fmt::print("peak predicted {} B, measured {} B\n", ours_compiled.report.peak,
+             ours_compiled.report.measured_peak);
+  fmt::print(
+      "compiled, warm               {:8.2f} us a step: {:.2f} x one tape, {:.2f} x by hand ({:.2f} us) with "
+      "as many states kept\n",
+      us(median(in_code), steps), median(in_code) / full, median(hand_ratios), us(median(by_hand), steps));
+  fmt::print("largest difference from the tape's gradient {:.1e}\n", code_difference);
+  for (int i = 2; i < argc; ++i) {
+    const int n = std::atoi(argv[i]);
+    const auto print = [&](const char* what, const Result& r) {
+      fmt::print("{}: {}; {:.2f} us a step, peak predicted {} B, measured {} B\n", what, r.report.explain(),
+                 us(r.seconds, n), r.report.peak, r.report.measured_peak);
+    };
+    print("taped", by_checkpoints(burgers_step, {.cells = 1000, .steps = n}, memory));
+    print("compiled", by_checkpoints(compiled_step, {.cells = 1000, .steps = n}, memory));
   }
 }

@@ -3,6 +3,8 @@
 // of the steps, above what the process had before the model was made. `--timeline` prints where a step's time goes.
 //   bench_step MODEL BATCH SIZE THREADS [BUDGET] [--timeline]
 // SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -107,6 +109,7 @@ int main(int argc, char** argv) {
   };
   const float first = step();
   step();
+  malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
   std::printf("ready %ld %g\n", static_cast<long>(model.parameter_count()), static_cast<double>(first));
   std::fflush(stdout);

@@ -5,7 +5,7 @@
 #ifdef TIDEMARK_WITH_ADEPT
 #include <adept.h>
 
-namespace bench {
+namespace problems {
 namespace {
 
 // One in a thread.
@@ -46,9 +46,9 @@ Tool adept_tool() {
           [](const Gmm& g) { return gradient(g.parameters, [&](auto& x) { return gmm_objective(g, x); }); }};
 }
 
-}  // namespace bench
+}  // namespace problems
 #else
-namespace bench {
+namespace problems {
 Tool adept_tool() { return {"Adept", nullptr, nullptr}; }
-}  // namespace bench
+}  // namespace problems
 #endif

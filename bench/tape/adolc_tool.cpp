@@ -5,7 +5,7 @@
 #ifdef TIDEMARK_WITH_ADOLC
 #include <adolc/adolc.h>
 
-namespace bench {
+namespace problems {
 namespace {
 
 template <typename F>
@@ -38,9 +38,9 @@ Tool adolc_tool() {
       [](const Gmm& g) { return gradient_of(g.parameters, [&](auto& x) { return gmm_objective(g, x); }); }};
 }
 
-}  // namespace bench
+}  // namespace problems
 #else
-namespace bench {
+namespace problems {
 Tool adolc_tool() { return {"ADOL-C", nullptr, nullptr}; }
-}  // namespace bench
+}  // namespace problems
 #endif

@@ -5,7 +5,7 @@
 #ifdef TIDEMARK_WITH_CODIPACK
 #include <codi.hpp>
 
-namespace bench {
+namespace problems {
 namespace {
 
 template <typename Real, typename F>
@@ -56,10 +56,10 @@ Tool tool(const char* name) {
 Tool codipack_tool() { return tool<codi::RealReverse>("CoDiPack, linear indices"); }
 Tool codipack_reuse_tool() { return tool<codi::RealReverseIndex>("CoDiPack, reused indices"); }
 
-}  // namespace bench
+}  // namespace problems
 #else
-namespace bench {
+namespace problems {
 Tool codipack_tool() { return {"CoDiPack", nullptr, nullptr}; }
 Tool codipack_reuse_tool() { return {"CoDiPack", nullptr, nullptr}; }
-}  // namespace bench
+}  // namespace problems
 #endif

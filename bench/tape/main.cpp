@@ -12,7 +12,7 @@
 #include "bench/tape/problems.h"
 #include "tidemark/base/random.h"
 
-namespace bench {
+namespace problems {
 
 double cpu_seconds() {
   timespec t{};
@@ -30,12 +30,12 @@ Gmm make_gmm(int d, int k, int n) {
   return g;
 }
 
-}  // namespace bench
+}  // namespace problems
 
 namespace {
 
-using bench::Sample;
-using bench::Tool;
+using problems::Sample;
+using problems::Tool;
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -63,8 +63,8 @@ template <typename Problem>
 void compare(const char* title, const Problem& problem, Sample (*Tool::*run)(const Problem&), int rounds) {
   std::vector<std::pair<Row, Sample (*)(const Problem&)>> rows;
   for (const Tool& t :
-       {bench::plain_tool(), bench::hand_tool(), bench::tidemark_tool(), bench::codipack_tool(),
-        bench::codipack_reuse_tool(), bench::adept_tool(), bench::adolc_tool()})
+       {problems::plain_tool(), problems::hand_tool(), problems::tidemark_tool(), problems::codipack_tool(),
+        problems::codipack_reuse_tool(), problems::adept_tool(), problems::adolc_tool()})
     if (t.*run != nullptr) rows.push_back({{t.name, {}, 0, {}, {}}, t.*run});
   for (int r = 0; r <= rounds; ++r)
     for (auto& [row, f] : rows) {
@@ -104,6 +104,6 @@ void compare(const char* title, const Problem& problem, Sample (*Tool::*run)(con
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
-  compare("Burgers, 1000 cells, 1000 steps", bench::Burgers{}, &Tool::burgers, rounds);
-  compare("Gaussian mixture, d = 10, K = 25, n = 1000", bench::make_gmm(10, 25, 1000), &Tool::gmm, rounds);
+  compare("Burgers, 1000 cells, 1000 steps", problems::Burgers{}, &Tool::burgers, rounds);
+  compare("Gaussian mixture, d = 10, K = 25, n = 1000", problems::make_gmm(10, 25, 1000), &Tool::gmm, rounds);
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/tape/problems.h"
 
-namespace bench {
+namespace problems {
 namespace {
 
 Sample burgers_primal(const Burgers& p) {
@@ -74,4 +74,4 @@ Sample burgers_hand(const Burgers& p) {
 Tool plain_tool() { return {"primal", burgers_primal, gmm_primal}; }
 Tool hand_tool() { return {"by hand", burgers_hand, nullptr}; }
 
-}  // namespace bench
+}  // namespace problems

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace bench {
+namespace problems {
 
 // Burgers' equation in one dimension with Rusanov's flux: explicit steps, two statements a cell.
 struct Burgers {
@@ -151,4 +151,4 @@ Tool codipack_reuse_tool();
 Tool adept_tool();
 Tool adolc_tool();
 
-}  // namespace bench
+}  // namespace problems

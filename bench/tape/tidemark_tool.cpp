@@ -2,7 +2,7 @@
 #include "bench/tape/problems.h"
 #include "tidemark/tape/tape.h"
 
-namespace bench {
+namespace problems {
 namespace {
 
 template <typename F>
@@ -38,4 +38,4 @@ Tool tidemark_tool() {
           [](const Gmm& g) { return gradient(g.parameters, [&](auto& x) { return gmm_objective(g, x); }); }};
 }
 
-}  // namespace bench
+}  // namespace problems

@@ -9,6 +9,8 @@
 namespace tidemark {
 namespace {
 
+namespace scalar = formulas;
+
 // Distance in units of the last place of the exact result; subnormal results count in the least subnormal.
 double ulps(float got, double exact) {
   if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;

@@ -66,6 +66,23 @@ Tensor reversible(const Net& p, const Tensor& x) {
   return mean(square(a) + square(b));
 }
 
+// Affine couplings: each half is scaled and shifted by functions of the other.
+Tensor affine(const Net& p, const Tensor& x) {
+  Tensor a = x, b = x * 0.5;
+  for (std::size_t i = 0; i + 1 < p.w.size(); i += 2) {
+    a = a * exp(0.5 * tanh(matmul(b, p.w[i]))) + tanh(matmul(b, p.w[i + 1]));
+    b = b * exp(0.5 * tanh(matmul(a, p.w[i + 1]))) + tanh(matmul(a, p.w[i]));
+  }
+  return mean(square(a) + square(b));
+}
+// What goes into softplus is wanted again for its derivative, what comes out for the product. Few elements are so near to 0 that what
+// comes out has not enough digits of them.
+Tensor activated(const Net& p, const Tensor& x) {
+  Tensor h = x;
+  for (const Tensor& w : p.w) h = 2.0 * softplus(matmul(h, w));
+  return mean(square(h));
+}
+
 std::vector<float> bits(const Tensor& t) { return {t.data<float>().begin(), t.data<float>().end()}; }
 
 int runs(const Compiled& c, const std::string& kind) {
@@ -77,11 +94,20 @@ int runs(const Compiled& c, const std::string& kind) {
   return n;
 }
 
+// Half way between the least that recomputing alone needs and what keeping everything does, whatever the kernels take.
 template <typename F>
-void expect_same_bits(F loss, const CompileOptions& options, const std::string& kind) {
+Budget half_way(F loss, const Net& p, const Tensor& x) {
+  auto all = compile(value_and_grad(loss));
+  const Compiled& c = all.plan_for(p, x);
+  return (c.smallest(0.3).plan.peak + c.plan().peak) / 2;
+}
+
+template <typename F>
+void expect_same_bits(F loss, CompileOptions options, const std::string& kind) {
   const Net p = net_of(8);
   const Tensor x = input();
   const auto wanted = compile(value_and_grad(loss))(p, x);
+  options.memory = half_way(loss, p, x);
   auto f = compile(value_and_grad(loss), options);
   const auto got = f(p, x);
   const Compiled& c = f.plan_for(p, x);
@@ -96,14 +122,15 @@ void expect_same_bits(F loss, const CompileOptions& options, const std::string& 
 }
 
 TEST(Makers, MasksStandInForWhatOnlyTheSignIsWantedOf) {
-  expect_same_bits(residual, {.memory = 0.6, .time_limit = 0.6, .verify = true}, "make mask");
+  expect_same_bits(residual, {.time_limit = 0.6, .verify = true}, "make mask");
 }
 
 TEST(Makers, AreFasterThanRecomputingAlone) {
   const Net p = net_of(8);
   const Tensor x = input();
-  auto with = compile(value_and_grad(residual), {.memory = 0.6, .time_limit = 0.6});
-  auto without = compile(value_and_grad(residual), {.memory = 0.6, .time_limit = 0.6, .makers = false});
+  const Budget budget = half_way(residual, p, x);
+  auto with = compile(value_and_grad(residual), {.memory = budget, .time_limit = 0.6});
+  auto without = compile(value_and_grad(residual), {.memory = budget, .time_limit = 0.6, .makers = false});
   EXPECT_LT(with.plan_for(p, x).plan().seconds, without.plan_for(p, x).plan().seconds);
   EXPECT_EQ(with.plan_for(p, x).plan().budget, without.plan_for(p, x).plan().budget);
 }
@@ -112,8 +139,11 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
   const Net p = net_of(8, kWide);
   const Tensor x = input(1030, kWide);
   const auto wanted = compile(value_and_grad(plain))(p, x);
-  for (const char* name : {"bf16", "int8"}) {
-    auto f = compile(value_and_grad(plain), {.memory = 0.7, .time_limit = 0.6, .allow = {name}});
+  const Budget budget = half_way(plain, p, x);
+  // A gradient of w is h' d, where h alone is rounded: signs, and with them the masks in d, are kept. So it is off by what h is, which is
+  // at most half of bf16's last place, or a 254th of the largest of 64 elements, three to four times their mean.
+  for (const auto& [name, off] : {std::pair{"bf16", 1.0 / 512}, std::pair{"int8", 4.0 / 254}}) {
+    auto f = compile(value_and_grad(plain), {.memory = budget, .time_limit = 0.6, .allow = {name}});
     const auto got = f(p, x);
     const Compiled& c = f.plan_for(p, x);
     ASSERT_GT(runs(c, std::string("decode ") + name), 0);
@@ -125,11 +155,12 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
       const std::vector<float> a = bits(got.grad.w[i]), b = bits(wanted.grad.w[i]);
       for (std::size_t j = 0; j < a.size(); ++j) error += std::abs(a[j] - b[j]), size += std::abs(b[j]);
     }
-    EXPECT_LT(error, (std::string(name) == "bf16" ? 0.02 : 0.25) * size) << name;
+    EXPECT_LT(error, off * size) << name;
+    EXPECT_GT(error, 0) << name;
   }
-  auto never = compile(value_and_grad(plain), {.memory = 0.5, .time_limit = 0.3});
+  auto never = compile(value_and_grad(plain), {.memory = budget, .time_limit = 0.3});
   EXPECT_FALSE(never.plan_for(p, x).plan().lossy);
-  auto unknown = compile(value_and_grad(plain), {.memory = 0.5, .allow = {"zip"}});
+  auto unknown = compile(value_and_grad(plain), {.memory = budget, .allow = {"zip"}});
   EXPECT_THROW(unknown(p, x), Error);
 }
 
@@ -137,7 +168,7 @@ TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   const Net p = net_of(8, kWide);
   const Tensor x = input(1030, kWide);
   const auto wanted = compile(value_and_grad(plain))(p, x);
-  auto f = compile(value_and_grad(plain), {.memory = 0.75, .time_limit = 0.6});
+  auto f = compile(value_and_grad(plain), {.memory = half_way(plain, p, x), .time_limit = 0.6});
   Compiled& c = f.plan_for(p, x);
   ASSERT_GT(runs(c, "encode zeros"), 0);
   const Bytes budget = c.plan().budget;
@@ -159,13 +190,13 @@ TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
 
 // Whatever the solver would choose: each maker that is offered gives the bits that it stands in for.
 template <typename F>
-void expect_every_maker_exact(F loss, const std::vector<std::string>& methods) {
+void expect_every_maker_exact(F loss, const std::vector<std::string>& methods, const std::vector<std::string>& allow = {}) {
   const Net p = net_of(4);
   const Tensor x = input(67);
   const auto wanted = compile(value_and_grad(loss))(p, x);
   auto f = compile(value_and_grad(loss));
   Posed posed = pose(f.plan_for(p, x).graph(), {.threads = 2});
-  add_makers(posed, {.threads = 2});
+  add_makers(posed, {.allow = allow, .threads = 2});
   ASSERT_EQ(plan::verify(posed.problem), "");
   std::vector<std::string> seen;
   for (const Maker& m : posed.makers) {
@@ -173,21 +204,29 @@ void expect_every_maker_exact(F loss, const std::vector<std::string>& methods) {
     const Maker* one[] = {&m};
     const plan::Problem taken = committed(posed.problem, one);
     ASSERT_EQ(plan::verify(taken), "") << m.method;
-    const plan::Plan plan = plan::solve(taken, {.time_limit = 0.1, .makers = false});
+    const plan::Plan plan = plan::solve(taken, {.time_limit = 0.02, .makers = false});
     ASSERT_EQ(plan::check(taken, plan), "");
     Executor executor(std::make_shared<const Program>(lower(taken, plan, posed.binding)),
                       cpu({.threads = 2}));
-    executor.verify_repeats();
+    if (!m.lossy) executor.verify_repeats();
     std::vector<void*> residents;
     for (const Tensor& t : p.w) residents.push_back(t.storage()->data());
     residents.push_back(x.storage()->data());
     const bool fits = executor.run(residents);
-    EXPECT_TRUE(fits || m.method == "zeros") << m.method << " overflowed";
+    EXPECT_TRUE(fits || m.method == "zeros" || m.method == "zstd") << m.method << " of " << posed.problem.buffers[static_cast<std::size_t>(m.buffer)].name << " overflowed";
     if (!fits) continue;
     const auto* value = static_cast<const float*>(executor.output(0, residents));
     EXPECT_EQ(value[0], bits(wanted.value)[0]);
     for (std::size_t i = 0; i < p.w.size(); ++i) {
       const auto* g = static_cast<const float*>(executor.output(i + 1, residents));
+      if (m.lossy) {
+        const std::vector<float> b = bits(wanted.grad.w[i]);
+        double error = 0, size = 0;
+        for (std::size_t j = 0; j < b.size(); ++j) error += std::abs(g[j] - b[j]), size += std::abs(b[j]);
+        // How near depends on the data for a low rank, whose masks are others too.
+        EXPECT_TRUE(std::isfinite(error) && (error < 0.5 * size || m.method == "low_rank")) << m.method << " " << error / size;
+        continue;
+      }
       EXPECT_EQ(std::vector<float>(g, g + kWidth * kWidth), bits(wanted.grad.w[i]))
           << m.method << " of " << posed.problem.buffers[static_cast<std::size_t>(m.buffer)].name << " layer "
           << i;
@@ -202,6 +241,27 @@ TEST(Makers, EachGivesTheBitsOfWhatItStandsInFor) {
   expect_every_maker_exact(plain, {"zeros"});
   expect_every_maker_exact(gated, {"in consumer"});
   expect_every_maker_exact(reversible, {"inverse"});
+  expect_every_maker_exact(affine, {"inverse"});
+  expect_every_maker_exact(activated, {"inverse"});
+}
+
+TEST(Makers, LossyOnesGiveAboutWhatTheyStandInFor) {
+  for (const char* name : {"bf16", "f16", "fp8", "int8", "int4", "low_rank"}) expect_every_maker_exact(plain, {name}, {name});
+  expect_every_maker_exact(residual, {"delta"}, {"delta"});
+  expect_every_maker_exact(affine, {"inverse"}, {"inverse"});
+}
+
+TEST(Makers, ZstdIsUsedByNameAndChangesNoBit) {
+  const Net p = net_of(4);
+  auto f = compile(value_and_grad(gated), {.memory = half_way(gated, p, input(67)), .time_limit = 0.1, .allow = {"zstd"}});
+  try {
+    EXPECT_FALSE(f.plan_for(p, input(67)).plan().lossy);
+  } catch (const Error& e) {
+    // Built without it.
+    EXPECT_EQ(e.kind(), Error::Kind::usage);
+    return;
+  }
+  expect_every_maker_exact(gated, {"zstd"}, {"zstd"});
 }
 
 }  // namespace

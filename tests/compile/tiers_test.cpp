@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/tiers.h"
@@ -12,6 +14,7 @@
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/store/mapped_file.h"
 
 namespace tidemark {
 namespace {
@@ -113,18 +116,43 @@ TEST(Tiers, CopiesGiveTheSameBitsWithinTheBudget) {
 
 TEST(Tiers, OptimizerStateLivesThereAndIsNotInTheBudget) {
   const auto wanted = expected(3);
-  TierSpec tier = fast(host(8_MiB));
+  for (TierSpec tier : {fast(host(8_MiB)), fast(disk(TIDEMARK_BINARY_DIR, 8_MiB))}) {
+    tier.holds = {"momentum.*"};
+    auto f = compile(step, {.memory = 0.9, .state = 1, .time_limit = 0.2, .tiers = {tier}});
+    auto plain = compile(step, {.memory = 0.9, .state = 1, .time_limit = 0.2});
+    State s = fresh();
+    for (int i = 0; i < 3; ++i) s = f(std::move(s), images()).first;
+    EXPECT_EQ(bits(s), wanted) << tier.name;
+    const Compiled& c = f.plan_for(s, images());
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_LE(plan::resident_bytes(c.problem()) + 10 * 24 * 24 * 4,
+              plan::resident_bytes(plain.plan_for(s, images()).problem()));
+    EXPECT_GE(c.tiers_measured()[0], 10 * 24 * 24 * 4);
+  }
+}
+
+TEST(Tiers, StateOnDiskLiesInAFileAndIsUpdatedThere) {
+  TierSpec tier = fast(disk(TIDEMARK_BINARY_DIR, 8_MiB));
   tier.holds = {"momentum.*"};
   auto f = compile(step, {.memory = 0.9, .state = 1, .time_limit = 0.2, .tiers = {tier}});
-  auto plain = compile(step, {.memory = 0.9, .state = 1, .time_limit = 0.2});
-  State s = fresh();
-  for (int i = 0; i < 3; ++i) s = f(std::move(s), images()).first;
-  EXPECT_EQ(bits(s), wanted);
-  const Compiled& c = f.plan_for(s, images());
-  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
-  EXPECT_LE(plan::resident_bytes(c.problem()) + 10 * 24 * 24 * 4,
-            plan::resident_bytes(plain.plan_for(s, images()).problem()));
-  EXPECT_GE(c.tiers_measured()[0], 10 * 24 * 24 * 4);
+  State s = f(fresh(), images()).first;
+  const std::byte* lies = s.momentum.w[0].storage()->data();
+  std::ifstream maps("/proc/self/maps");
+  bool in_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx", &from, &to) != 2) continue;
+    const auto at = reinterpret_cast<std::uintptr_t>(lies);
+    if (at >= from && at < to) in_file = line.find("tidemark-state-") != std::string::npos;
+  }
+  EXPECT_TRUE(in_file);
+  s = f(std::move(s), images()).first;
+  EXPECT_EQ(s.momentum.w[0].storage()->data(), lies) << "in place";
+  // Kept by the caller: the next version is another file.
+  const auto before = bits(s);
+  const State next = f(s, images()).first;
+  EXPECT_EQ(bits(s), before);
+  EXPECT_EQ(bits(next), expected(3));
 }
 
 TEST(Tiers, AFailureLeavesTheStateAsItWas) {
@@ -184,8 +212,10 @@ TEST(Tiers, SayWhatCannotBe) {
   EXPECT_THROW(f(fresh(), x), Error);
   auto g = compile(step, {.state = 1, .tiers = {host(1_MiB), host(2_MiB)}});
   EXPECT_THROW(g(fresh(), x), Error);
-  auto h = compile(step, {.state = 1, .tiers = {disk("/no/such/folder", 1_MiB)}});
+  TierSpec nowhere = disk("/no/such/folder", 1_MiB);
+  auto h = compile(step, {.state = 1, .tiers = {nowhere}});
   EXPECT_THROW(h(fresh(), x), Error);
+  EXPECT_THROW(MappedFile("/no/such/folder", 4096), Error);
 }
 
 TEST(Verify, ComparesWhatIsMadeAgain) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <source_location>
 
 #include "tidemark/front/eager.h"
 #include "tidemark/front/trace.h"
@@ -147,6 +148,37 @@ TEST(Grad, ErrorsNameTheUsersLine) {
 }
 
 // Also what fails before an op is reached: axes, sizes, indices, lists.
+TEST(Grad, WhatDerivativesWriteCarriesTheUsersLineAndName) {
+  const std::uint32_t first = std::source_location::current().line();
+  const auto f = [](const Tensor& w, const Tensor& x) {
+    const Scope scope("layer");
+    const Tensor h = tanh(matmul(x, w));
+    return sum(square(h));
+  };
+  const std::uint32_t last = std::source_location::current().line();
+  const auto once = [&](const Tensor& w, const Tensor& x) { return sum(grad(f)(w, x)); };
+  for (const Graph& g : {trace(value_and_grad(f), abstract({{5, 7}}), abstract({{3, 5}})),
+                         trace(value_and_grad(once), abstract({{5, 7}}), abstract({{3, 5}}))}) {
+    std::size_t products = 0;
+    for (const Node& n : g.nodes) {
+      const std::string name = n.op->name;
+      if (name != "matmul" && name != "tanh" && name != "square") continue;
+      products += name == "matmul" ? 1 : 0;
+      EXPECT_NE(std::string(n.loc.file).find("grad_test.cpp"), std::string::npos) << name << " of " << n.loc.file;
+      EXPECT_TRUE(n.loc.line > first && n.loc.line < last) << name << " at line " << n.loc.line;
+      EXPECT_NE(g.value(n.out[0]).name.find("layer"), std::string::npos) << g.value(n.out[0]).name;
+    }
+    EXPECT_GE(products, 2u);
+  }
+}
+
+// Made before main, in whatever order files are initialised.
+const Tensor before_main = tanh(matmul(ones({2, 3}), full({3, 2}, 0.5)) + 1.0);
+TEST(Eager, WorksBeforeMain) {
+  EXPECT_EQ(before_main.shape(), (Shape{2, 2}));
+  EXPECT_NEAR(before_main.data<float>()[3], std::tanh(2.5f), 1e-6f);
+}
+
 TEST(Grad, EveryErrorOfAnOperationNamesTheUsersLineOnce) {
   const Tensor x = zeros({2, 3});
   const std::vector<std::pair<const char*, std::function<void()>>> cases{

@@ -4,7 +4,7 @@
 
 #include "tidemark/front/eager.h"
 #include "tidemark/front/grad.h"
-#include "tidemark/ir/op.h"
+#include "tidemark/ir/cut.h"
 
 namespace tidemark::testing {
 
@@ -23,6 +23,8 @@ class OpCase {
   std::string narrow_dtypes_agree() const;  // f32, bf16, f16 against f64
   std::string view_agrees_with_copy() const;
   std::string accepts_what_it_says() const;  // strided inputs give the same bits as dense ones
+  std::string parts_make_the_whole() const;  // cut along any axis that its rule allows (ir/cut.h)
+  int ways_to_cut() const;
   bool differentiable() const;
   const Op& op() const { return op_; }
 
@@ -35,6 +37,14 @@ class OpCase {
   Tensors with_floats(const Tensors& floats) const;  // the inputs with those replaced
   Tensors outputs_of(const Tensors& float_inputs) const;
   Tensors run(const KernelSpec& spec, Kind prepare_kind) const;
+
+  struct Way {
+    std::vector<int> known;
+    int wanted;
+    std::int64_t parts;
+  };
+  std::vector<Way> ways() const;
+  std::optional<Cut> cut(const Way& way, std::int64_t part) const;
 
   const Op& op_;
   const Sample& sample_;

@@ -46,6 +46,13 @@ TEST_P(OpTable, FastAgreesWithReference) { each(&OpCase::fast_agrees_with_refere
 TEST_P(OpTable, NarrowDTypes) { each(&OpCase::narrow_dtypes_agree); }
 TEST_P(OpTable, Views) { each(&OpCase::view_agrees_with_copy); }
 TEST_P(OpTable, Accepts) { each(&OpCase::accepts_what_it_says); }
+TEST_P(OpTable, Parts) { each(&OpCase::parts_make_the_whole); }
+TEST_P(OpTable, ARuleForPartsIsOfUse) {
+  if (GetParam()->cut == nullptr) return;
+  int ways = 0;
+  for (const Sample& sample : GetParam()->samples()) ways += OpCase(*GetParam(), sample, 1).ways_to_cut();
+  EXPECT_GT(ways, 0);
+}
 
 INSTANTIATE_TEST_SUITE_P(All, OpTable, ::testing::ValuesIn(all_ops()),
                          [](const auto& info) { return std::string(info.param->name); });

@@ -18,7 +18,7 @@ const Op image_op{
     .doc = "",
     .infer = same,
     .accepts = [](const KernelSpec& s, int i) { return i != 1 || s.in[1].layout.dense_row_major(); },
-    .preferred_order = {0, 2, 3, 1}};
+    .channels_last = true};
 const Op swap_op{.name = "swap",
                  .doc = "",
                  .infer =

@@ -3,7 +3,9 @@
 
 #include "tests/kernels/support.h"
 #include "tidemark/kernels/cpu/gemm.h"
+#include "tidemark/kernels/cpu/strip_product.h"
 #include "tidemark/kernels/ref/matmul.h"
+#include "tidemark/kernels/strips.h"
 
 namespace tidemark::kernels {
 namespace {
@@ -106,6 +108,34 @@ TEST(Matmul, OurOwnGivesTheSameBitsForAnyThreadCount) {
     spec.threads = threads;
     EXPECT_EQ(bed.results(*gemm(spec)), one) << threads << " threads";
   }
+}
+
+TEST(Strips, AgreeWithPlainForAnyThreadCount) {
+  for (const DType t : {DType::f64, DType::f32}) {
+    std::vector<Case> all = cases(t);
+    all.push_back({"many blocks of rows and of k", dense({1600, 900}, t), dense({900, 70}, t), {1600, 70}});
+    all.push_back({"a transposed, wide", laid_out({90, 300}, {1, 90}, t), dense({300, 1100}, t), {90, 1100}});
+    for (const Case& c : all) {
+      KernelSpec spec = spec_of(c, t, 1);
+      Bed bed(spec);
+      const Product p = product_of(spec);
+      const auto one = strip_product(p, t, 1);
+      EXPECT_EQ(one == nullptr, p.empty() || p.k == 0) << c.what;
+      if (one == nullptr) continue;
+      expect_agreement(bed, *one, *matmul_reference(spec), tolerance(t), c.what);
+      const auto bits = bed.results(*one);
+      for (const int threads : {2, 3, 7})
+        EXPECT_EQ(bed.results(*strip_product(p, t, threads)), bits)
+            << c.what << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(Strips, OperandsWithoutADenseAxisAreRefused) {
+  const KernelSpec spec{.in = {laid_out({24, 36}, {100, 2}), dense({36, 31})}, .out = {dense({24, 31})}};
+  EXPECT_EQ(strip_product(product_of(spec), DType::f32, 1), nullptr);
+  const KernelSpec other{.in = {dense({24, 36}), laid_out({36, 31}, {3, 200})}, .out = {dense({24, 31})}};
+  EXPECT_EQ(strip_product(product_of(other), DType::f32, 1), nullptr);
 }
 
 TEST(Matmul, RunsWithoutLargeAllocations) {

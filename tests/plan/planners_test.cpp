@@ -411,6 +411,22 @@ TEST(Planners, SayWhatTheyDoNotApplyTo) {
   }
 }
 
+TEST(Planners, StopWhenToldTo) {
+  Rng rng(5);
+  const Problem p = chain_problem(rng, 60);
+  for (const char* name : {"annealing", "evolutionary", "checkmate_milp"}) {
+    if (std::string_view(name) == "checkmate_milp" && !with_highs()) continue;
+    int asked = 0;
+    Options options{.budget = budget_at(p, 0.6), .time_limit = 60, .offsets = false};
+    options.progress = [&](const Progress&) {
+      ++asked;
+      return false;
+    };
+    run_planner(*find_planner(name), p, options);
+    EXPECT_EQ(asked, 1) << name;
+  }
+}
+
 TEST(Planners, NoBudgetIsNoLimit) {
   Rng rng(2);
   const Problem p = chain_problem(rng, 8);

@@ -11,27 +11,31 @@
 namespace tidemark::plan {
 namespace {
 
+std::pair<Problem, Plan> solved(std::uint64_t seed) {
+  const Problem p = random_problem_of_any_kind(seed, seed % 50 == 0 ? 60 : 12);
+  Rng rng(seed);
+  const Bytes resident = resident_bytes(p);
+  const auto beyond = static_cast<double>(store_all_live_peak(p) - resident);
+  Options o;
+  o.budget = resident + static_cast<Bytes>((0.3 + 0.8 * rng.uniform()) * beyond);
+  o.effort = 5;
+  o.time_limit = 1e9;
+  o.offsets = seed % 2 == 0;
+  o.seed = seed;
+  return {p, solve(p, o)};
+}
+
 void solve_and_check(std::uint64_t first, std::uint64_t last) {
   int planned = 0, impossible = 0, above_floor = 0;
   for (std::uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE(seed);
-    const Problem p = random_problem_of_any_kind(seed, seed % 50 == 0 ? 60 : 12);
-    Rng rng(seed);
-    const Bytes resident = resident_bytes(p);
-    const auto beyond = static_cast<double>(store_all_live_peak(p) - resident);
-    Options o;
-    o.budget = resident + static_cast<Bytes>((0.3 + 0.8 * rng.uniform()) * beyond);
-    o.effort = 5;
-    o.time_limit = 1e9;
-    o.offsets = seed % 2 == 0;
-    o.seed = seed;
-    const Plan plan = solve(p, o);
+    const auto [p, plan] = solved(seed);
     ASSERT_EQ(check(p, plan), "");
     ASSERT_EQ(verify_proof(p, plan), "");
     if (plan.status == Plan::Status::infeasible && plan.peak_bound) ++impossible;
     if (plan.steps.empty()) continue;
     ++planned;
-    ASSERT_LE(plan.peak, o.budget);
+    ASSERT_LE(plan.peak, plan.budget);
     ASSERT_TRUE(plan.seconds_bound.has_value());
     ASSERT_LE(*plan.seconds_bound, plan.seconds * (1 + 1e-9));
     if (*plan.seconds_bound > floor_seconds(p) * (1 + 1e-9)) ++above_floor;
@@ -43,6 +47,16 @@ void solve_and_check(std::uint64_t first, std::uint64_t last) {
 }
 
 TEST(SolveRandom, EveryAnswerChecksAndEveryBoundIsProven) { solve_and_check(1'000'000, 1'000'150); }
+
+// Leaves of a branching that no plan has, with tiers from which a value may be fetched.
+TEST(SolveRandom, LeavesWithoutPlansAreProven) {
+  for (const std::uint64_t seed : {86'962u, 98'249u}) {
+    const auto [problem, plan] = solved(seed);
+    EXPECT_FALSE(problem.tiers.empty());
+    EXPECT_NE(plan.proof.json.find("impossible"), std::string::npos);
+    EXPECT_EQ(verify_proof(problem, plan), "");
+  }
+}
 
 const bool registered = register_parts("SlowSolve", "AHundredThousandProblems", 100'000, 64, solve_and_check);
 

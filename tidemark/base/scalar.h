@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace tidemark::scalar {
+namespace tidemark::formulas {
 
 // f32 without branches, calls or tables, so that loops over them become vector loops: argument reduction as in
 // Cody & Waite (1980), polynomials fitted for the least maximal relative error. Errors, measured by
@@ -302,9 +302,20 @@ template <typename T>
 inline T gelu(T x) {
   return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
 }
+// And its derivative.
+template <typename T>
+inline T gelu_slope(T x) {
+  return T(0.5) * (T(1) + erf(x * T(0.70710678118654752440))) + x * (T(0.39894228040143267794) * exp(T(-0.5) * x * x));
+}
+// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
 template <typename T>
 inline T gelu_tanh(T x) {
-  return T(0.5) * x * (T(1) + tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+  return x / (T(1) + exp(T(-1.5957691216057307117) * (x + T(0.044715) * x * x * x)));
+}
+template <typename T>
+inline T gelu_tanh_slope(T x) {
+  const T s = T(1) / (T(1) + exp(T(-1.5957691216057307117) * (x + T(0.044715) * x * x * x)));
+  return s + x * (s * (T(1) - s)) * (T(1.5957691216057307117) + T(0.21406444881780073) * x * x);
 }
 template <typename T>
 inline T floor(T x) {
@@ -326,4 +337,12 @@ inline To to_integer(From x) {
   return x >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);
 }
 
-}  // namespace tidemark::scalar
+}  // namespace tidemark::formulas
+
+// Their short name where they are used; in tidemark itself that is a function on Tensors.
+namespace tidemark::kernels {
+namespace scalar = formulas;
+}
+namespace tidemark::tape {
+namespace scalar = formulas;
+}

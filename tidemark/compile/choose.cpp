@@ -64,6 +64,8 @@ class Choosing {
       if (good_enough(chosen.plan)) return chosen;
       take(chosen.plan, solve(committed(calm, set), 0.5 / parts));
     }
+    // Makers widen the choice: what fits without them is not refused because looking at them takes time.
+    if (!has_plan(chosen.plan)) take(chosen.plan, solve_without());
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
@@ -86,6 +88,11 @@ class Choosing {
     options.time_limit *= share;
     if (&problem != &problem_) options.warm_start = nullptr;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
+  }
+  Plan solve_without() const {
+    plan::Options options = options_;
+    options.makers = false;
+    return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
   }
   // The same tasks, those that can overflow too dear to run.
   plan::Problem without_overflow() const {

@@ -1,5 +1,5 @@
-// Codecs: an array is encoded behind the last use before its longest gap and decoded in front of the next one. Lossless ones are
-// offered where the contents are likely to suit them, lossy ones where the user named them.
+// Codecs: an array is encoded behind the last use before its longest gap and decoded in front of the next one. `zeros` is offered where
+// the contents are likely to suit it, the others where the user named them.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -24,38 +24,57 @@ bool likely_sparse(const Node& node, ValueId v) {
   return false;
 }
 
+// An array like b that the task which makes b reads and that is there around the gap anyway: b is likely close to it. -1: none.
+plan::BufferId beside(const MakerPass& pass, plan::BufferId b, plan::TaskId to) {
+  const Graph& g = pass.posed.binding.graph;
+  const Value& x = g.value(pass.posed.binding.value_of_buffer[at(b)]);
+  for (const plan::BufferId other : pass.posed.problem.tasks[at(pass.maker(b))].reads) {
+    const ValueId v = other < pass.known_buffers() ? pass.posed.binding.value_of_buffer[at(other)] : -1;
+    const bool there =
+        v >= 0 && (pass.is_constant(other) || (pass.is_passing(other) && pass.uses_from(other, to) > 0));
+    if (there && other != b && g.type(v) == x.type && g.value(v).layout == x.layout) return other;
+  }
+  return -1;
+}
+
+// A value is coded behind `from` and given back in front of `to`.
 void offer(MakerPass& pass, plan::BufferId b, const std::string& name, plan::TaskId from, plan::TaskId to) {
-  const std::int64_t n = pass.posed.problem.buffers[at(b)].bytes / 4;
-  std::optional<kernels::Codec> codec = kernels::codec(name, n, pass.options.threads);
-  const Bytes align = pass.posed.problem.align;
-  const Bytes saved = pass.posed.problem.size(b) - round_up(codec->slot, align);
-  if (saved <= 0) return;
-  const std::string& called = pass.posed.problem.buffers[at(b)].name;
-  const std::string encoded_name = called + "." + name;
+  const plan::Problem& problem = pass.posed.problem;
+  const Type type = pass.posed.binding.graph.type(pass.posed.binding.value_of_buffer[at(b)]);
+  std::optional<kernels::Codec> codec = kernels::codec(name, type.shape, pass.options.threads);
+  if (!codec) return;
+  const plan::BufferId base = codec->against ? beside(pass, b, to) : -1;
+  const Bytes saved = problem.size(b) - round_up(codec->slot, problem.align);
+  if (saved <= 0 || (codec->against && base < 0)) return;
+  const std::string called = problem.buffers[at(b)].name, encoded_name = called + "." + name;
   const plan::BufferId slot = pass.add_buffer(encoded_name, codec->slot, "encoded");
   Maker maker{.method = name,
               .buffer = b,
               .saved = saved,
               .lossy = codec->lossy,
               .can_overflow = codec->encode->can_overflow()};
-  NewTask encode{.before = from + 1, .kernel = std::move(codec->encode)},
-      decode{.before = to, .kernel = std::move(codec->decode)};
-  encode.task.name = encoded_name;
-  encode.task.kind = "encode " + name;
-  encode.task.reads = {b};
-  encode.task.writes = {slot};
-  encode.operands = {{{b, 0}}, {{slot, 0}}};
-  decode.task.name = pass.posed.problem.buffers[at(b)].name;
-  decode.task.kind = "decode " + name;
-  decode.task.reads = {slot};
-  decode.task.writes = {b};
-  decode.task.lossy = maker.lossy;
-  decode.operands = {{{slot, 0}}, {{b, 0}}};
-  encode.task.seconds = decode.task.seconds =
-      pass.seconds(pass.posed.problem.size(b) + pass.posed.problem.size(slot));
-  maker.seconds = 2 * encode.task.seconds;
-  maker.run = {static_cast<plan::TaskId>(pass.add_task(std::move(encode))),
-               static_cast<plan::TaskId>(pass.add_task(std::move(decode)))};
+  const auto add = [&](const char* kind, plan::TaskId before, std::unique_ptr<Kernel> kernel,
+                       plan::BufferId in, plan::BufferId out, double ns) {
+    NewTask task{.before = before, .kernel = std::move(kernel)};
+    task.task.name = problem.buffers[at(out)].name;
+    task.task.kind = std::string(kind) + " " + name;
+    task.task.reads = {in};
+    task.task.writes = {out};
+    task.operands = {{{in, 0}}, {{out, 0}}};
+    Bytes moved = problem.size(b) + problem.size(slot);
+    if (base >= 0) {
+      task.task.reads.push_back(base);
+      task.operands.in.push_back({base, 0});
+      moved += problem.size(base);
+    }
+    task.task.lossy = maker.lossy && out == b;
+    task.task.seconds =
+        pass.seconds(moved) + 1e-9 * ns * static_cast<double>(type.shape.numel()) / pass.options.threads;
+    maker.seconds += task.task.seconds;
+    maker.run.push_back(static_cast<plan::TaskId>(pass.add_task(std::move(task))));
+  };
+  add("encode", from + 1, std::move(codec->encode), b, slot, codec->encode_ns);
+  add("decode", to, std::move(codec->decode), slot, b, codec->decode_ns);
   pass.add(std::move(maker));
 }
 
@@ -63,10 +82,10 @@ void offer(MakerPass& pass, plan::BufferId b, const std::string& name, plan::Tas
 
 void find_codecs(MakerPass& pass) {
   for (const std::string& name : pass.options.allow) {
-    const auto codec = kernels::codec(name, 1, 1);
-    if (!codec || !codec->lossy)
-      fail(Error::Kind::usage, "[makers] no lossy codec is called '{}'; there are {}", name,
-           kernels::kLossyCodecs);
+    if (name != kPlainInverse && (name == "zeros" || !kernels::codec(name, {8, 8}, 1)))
+      fail(Error::Kind::usage,
+           "[makers] nothing that is used by name is called '{}'; there are {} (where zstd was found), {}",
+           name, kernels::kNamedCodecs, kPlainInverse);
   }
   const Graph& g = pass.posed.binding.graph;
   const auto buffers = static_cast<plan::BufferId>(pass.posed.problem.buffers.size());
@@ -86,11 +105,9 @@ void find_codecs(MakerPass& pass) {
     }
     if (from < 0) continue;
     const std::int32_t n = pass.posed.binding.node_of_task[at(pass.maker(b))];
-    if (!pass.options.allow.empty()) {
-      offer(pass, b, pass.options.allow.front(), from, to);
-    } else if (pass.options.lossless && n >= 0 && likely_sparse(g.nodes[at(n)], v)) {
+    for (const std::string& name : pass.options.allow) offer(pass, b, name, from, to);
+    if (pass.options.lossless && n >= 0 && likely_sparse(g.nodes[at(n)], v))
       offer(pass, b, "zeros", from, to);
-    }
   }
 }
 

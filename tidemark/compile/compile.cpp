@@ -5,12 +5,6 @@
 
 namespace tidemark {
 
-Posed posed_of(Graph graph, const CompileOptions& options) {
-  const std::shared_ptr<Device> device = options.device ? options.device : cpu();
-  const auto profile = profile_for(options, *device);
-  return pose(optimise(std::move(graph), options.passes), {.threads = device->threads(), .profile = profile.get(), .name = options.name});
-}
-
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
   return posed_of(std::move(graph), options).problem;
 }
@@ -51,7 +45,9 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
   }
   entry->types = std::move(types);
   entry->key = key;
-  entry->compiled = std::make_unique<Compiled>(std::move(graph), options_, device_, arena_);
+  CompileOptions options = options_;
+  options.micro_batches.arguments = static_cast<int>(inputs.size());
+  entry->compiled = std::make_unique<Compiled>(std::move(graph), options, device_, arena_);
   entries_.push_back(std::move(entry));
   return *entries_.back();
 }

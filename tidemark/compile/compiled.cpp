@@ -8,9 +8,11 @@
 #include "tidemark/compile/arena.h"
 #include "tidemark/compile/correction.h"
 #include "tidemark/compile/loops.h"
-#include "tidemark/emit/emit.h"
+#include "tidemark/compile/parts.h"
 #include "tidemark/compile/planning.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/front/eager.h"
+#include "tidemark/store/mapped_file.h"
 
 namespace tidemark {
 
@@ -60,16 +62,21 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
                               .profile = &profile_,
                               .name = options.name,
                               .regions = std::make_shared<RegionCache>()};
-  graph = fit_loops(optimise(std::move(graph), options.passes), options.memory, pose_options_, options.time_limit);
-  posed_ = pose(std::move(graph), pose_options_);
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
+  pose_options_.tiers = tiers_;
+  if (options.native) pose_options_.tiers.clear();  // emitted code copies nothing
   verify_ = options.verify;
-  Planned planned = plan_posed(posed_, options, tiers_, device_->threads(), &profile_);
-  fallback_ = planned.fallback;
-  plan_ = std::move(planned.plan);
-  program_ = std::make_shared<const Program>(std::move(planned.program));
+  PlannedParts planned = plan_parts(std::move(graph), options, pose_options_, tiers_);
+  parts_ = planned.parts;
+  if (!planned.why.empty()) notes_.push_back(planned.why);
+  posed_ = std::move(planned.posed);
+  tiers_ = left_by_loops(this->graph(), tiers_);
+  fallback_ = planned.planned.fallback;
+  plan_ = std::move(planned.planned.plan);
+  program_ = std::make_shared<const Program>(std::move(planned.planned.program));
   make_native();
   residents_.resize(program_->residents.size());
+  on_disk_.resize(residents_.size());
   updated_by_.assign(this->graph().inputs.size(), -1);
   for (const auto& [in, out] : this->graph().updates) updated_by_[static_cast<std::size_t>(in)] = out;
   arena_->users.push_back(this);
@@ -158,6 +165,25 @@ std::string Compiled::emitted() const {
   return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_, false);
 }
 
+std::shared_ptr<Storage> Compiled::storage_of(std::size_t input, const Tensor& argument, bool given_up) {
+  const plan::TierId tier = problem().buffers[static_cast<std::size_t>(program_->residents[input])].start;
+  const bool disk = tier >= 0 && tiers_[static_cast<std::size_t>(tier)].can_fail();
+  const bool there = !disk || on_disk_[input].lock() == argument.storage();
+  if (there && (updated_by_[input] < 0 || given_up)) return argument.storage();
+  const Bytes bytes = argument.type().bytes();
+  std::shared_ptr<Storage> storage;
+  if (disk) {
+    auto file = std::make_shared<MappedFile>(tiers_[static_cast<std::size_t>(tier)].folder, bytes);
+    std::byte* data = file->data();
+    storage = Storage::lend(data, bytes, std::move(file));
+    on_disk_[input] = storage;
+  } else {
+    storage = Storage::allocate(bytes);
+  }
+  if (bytes > 0) std::memcpy(storage->data(), argument.storage()->data(), static_cast<std::size_t>(bytes));
+  return storage;
+}
+
 Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, Timeline* timeline) {
   const Graph& g = graph();
   std::vector<std::shared_ptr<Storage>> storages(arguments.size());
@@ -180,14 +206,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
            to_string(t.type()), to_string(g.type(g.inputs[i])));
     }
     if (!t.concrete()) fail(Error::Kind::usage, "[compiled] argument {} ({}) has no contents", i, g.value(g.inputs[i]).name);
-    storages[i] = t.storage();
-    if (updated_by_[i] >= 0) {
-      const bool ours = i < given_up.size() && given_up[i] && t.held_by_at_most(2, 2);
-      if (!ours) {
-        storages[i] = Storage::allocate(t.type().bytes());
-        if (t.type().bytes() > 0) std::memcpy(storages[i]->data(), t.storage()->data(), static_cast<std::size_t>(t.type().bytes()));
-      }
-    }
+    storages[i] = storage_of(i, t, i < given_up.size() && given_up[i] && t.held_by_at_most(2, 2));
     residents_[i] = storages[i]->data();
     const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
     if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);
@@ -245,7 +264,7 @@ Timeline Compiled::timeline() const {
 
 std::vector<Bytes> Compiled::tiers_measured() const {
   std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) : 0));
+  for (std::size_t k = 0; k < program_->tiers.size(); ++k) bytes.push_back(program_->tiers[k].held + (executor_ ? executor_->tier_bytes(k) + loop_bytes(graph(), k) : 0));
   return bytes;
 }
 
@@ -254,6 +273,7 @@ std::string Compiled::explain(std::string_view pattern) const {
   if (found.empty()) fail(Error::Kind::usage, "[explain] no value of {} is called '{}'; '*' lists them all", problem().name, pattern);
   std::string out;
   for (const Explanation& e : found) out += e.text + "\n";
+  for (const std::string& line : explain_loops(graph(), pose_options_, pattern)) out += line + "\n";
   if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
   return out + to_string(*marginal_) + "\n";
 }

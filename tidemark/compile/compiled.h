@@ -44,6 +44,16 @@ struct Pin {
 };
 inline constexpr Pin::What keep = Pin::What::keep, recompute = Pin::What::recompute;
 
+// In how many equal parts a batch is worked through, one after the other, what they add to gradients and losses added up: {4}, or
+// may_split for as many as are best within the budget. Sums are then taken in another order, so it needs the user's word.
+// docs/compile.md, *Micro-batches*.
+struct MicroBatches {
+  MicroBatches(int n = 1) : parts(n) {}  // NOLINT: implicit by design
+  int parts;                             // 0: may_split
+  int arguments = -1;                    // inputs behind so many are no arguments; -1: all are (set by compile)
+};
+inline const MicroBatches may_split{0};
+
 struct CompileOptions {
   Budget memory;
   std::shared_ptr<Device> device;  // null: cpu() on all threads
@@ -67,8 +77,9 @@ struct CompileOptions {
   bool makers = true;               // other ways to make values again that change no bit
   std::vector<std::string> allow;   // lossy ones, by name: "bf16", "f16", "int8", …
   std::vector<Pin> pins;
+  MicroBatches micro_batches;
   bool verify = false;              // compare every value made again with the first, in every step
-  // Compares each run with its prediction; where that is off by more than 10 %, corrects the profile from a few timed runs, plans
+  // Compares each run with its prediction; where that is off by more than 5 %, corrects the profile from a few timed runs, plans
   // again on a thread of its own and takes the new plan at a later step. Bits do not change: plans are lossless.
   bool correct = true;
   std::string plan_cache = "";  // a folder where plans are kept and looked up
@@ -123,6 +134,8 @@ class TIDEMARK_API Compiled {
   const DeviceProfile& profile() const { return profile_; }
   // Until a plan that is being made again is there; the next run takes it.
   void wait_for_correction();
+  // In how many parts the batch is worked through.
+  int micro_batches() const { return parts_; }
   // What happened that was not planned, for people: a device that refused memory, a codec's slot too small, and what was done.
   const std::vector<std::string>& notes() const { return notes_; }
   // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
@@ -142,6 +155,8 @@ class TIDEMARK_API Compiled {
   void make_native();
   void start_correction();
   void ensure_executor();
+  // The argument's own storage where it is updated in place or only read, else one that holds a copy of it.
+  std::shared_ptr<Storage> storage_of(std::size_t input, const Tensor& argument, bool given_up);
 
   CompileOptions options_;
   DeviceProfile profile_;
@@ -156,8 +171,10 @@ class TIDEMARK_API Compiled {
   std::vector<void*> residents_;
   std::vector<TierSpec> tiers_;
   bool verify_ = false;
+  std::vector<std::weak_ptr<Storage>> on_disk_;  // by input: where one that lives in a disk tier lay after the last run
   std::shared_ptr<const Planned> fallback_;  // where the plan runs a codec that can overflow
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
+  int parts_ = 1;
   Bytes measured_ = 0;
   std::vector<std::string> notes_;
   std::unique_ptr<Correction> correction_;  // last: its thread reads the rest

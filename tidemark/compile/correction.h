@@ -16,7 +16,7 @@ namespace tidemark {
 class TIDEMARK_API Correction {
  public:
   struct Options {
-    double tolerance = 0.10;  // of the total, either way
+    double tolerance = 0.05;  // of the total, either way
     int most = 3;             // corrections; a machine that is busy with other work is never predicted well
     bool cores_only = false;  // a task takes the lesser of wall and CPU time: nothing waits, so the rest is other programs'
   };

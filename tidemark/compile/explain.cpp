@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tidemark/base/text.h"
+#include "tidemark/compile/micro_batches.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
 #include "tidemark/plan/budget.h"
@@ -143,7 +143,7 @@ std::vector<Explanation> explain(const Posed& posed, const plan::Plan& plan, std
   std::vector<char> taken(posed.problem.buffers.size(), 0);
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const plan::BufferId b = posed.binding.buffer_of_value[v];
-    if (b < 0 || taken[at(b)] || g.values[v].name.empty() || !glob_match(pattern, g.values[v].name)) continue;
+    if (b < 0 || taken[at(b)] || g.values[v].name.empty() || !names(pattern, g.values[v].name)) continue;
     taken[at(b)] = 1;
     const ValueId root = root_of(g, static_cast<ValueId>(v));
     Explanation e{.name = g.values[v].name,

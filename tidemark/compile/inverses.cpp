@@ -1,13 +1,14 @@
-// Inverses of couplings: where y = x + f and f can be made again without x (reversible blocks), x need not be kept over its gap: it is
-// y - f with the rounding residual put back. y = f - x and y = x - f likewise.
+// Inverses: where y = x + f and f can be made again without x (reversible blocks), x need not be kept over its gap: it is y - f with
+// the rounding residual put back. Likewise for every chain of ops from x to y that have an inverse (ops/inverse.h): affine couplings
+// y = x s + t, activations.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "tidemark/compile/maker_pass.h"
-#include "tidemark/ir/op.h"
+#include "tidemark/ir/builder.h"
 #include "tidemark/kernels/cpu/inverse.h"
 #include "tidemark/ops/fused.h"
-#include "tidemark/ops/table.h"
+#include "tidemark/ops/inverse.h"
 
 namespace tidemark {
 namespace {
@@ -32,24 +33,77 @@ bool depends_on(const MakerPass& pass, plan::BufferId b, plan::BufferId x, plan:
   return false;
 }
 
-// The chain that gives x back: what made the other operand, and the inverse op.
+// A way back through a region, from one of its outputs to one of its inputs: nodes, and the argument of each that is gone on with.
+struct Path {
+  std::vector<std::pair<const Node*, std::size_t>> steps;
+  std::size_t input = 0;
+};
+constexpr std::size_t kLongestPath = 6;
+
+// Whether y has about as many digits of x as x has: sums and products with anything, or one other function (an activation) scaled by
+// numbers.
+bool keeps_digits(const Graph& region, const Path& path) {
+  std::size_t functions = 0, others = 0;
+  for (const auto& [step, which] : path.steps) {
+    const std::string_view op = step->op->name;
+    const bool scales = op == "neg" || ((op == "mul" || op == "div") && region.type(step->in[1 - which]).shape.rank() == 0);
+    functions += step->in.size() == 1 && !scales;
+    others += step->in.size() == 2 && !scales;
+  }
+  return functions == 0 || (functions == 1 && others == 0);
+}
+
+// Every such way, shortest first.
+std::vector<Path> paths_back(const Graph& region, std::size_t output) {
+  struct Open {
+    ValueId at;
+    Path path;
+  };
+  std::vector<Open> open{{region.outputs[output], {}}};
+  std::vector<Path> found;
+  for (std::size_t k = 0; k < open.size(); ++k) {
+    const auto input = std::find(region.inputs.begin(), region.inputs.end(), open[k].at);
+    if (input != region.inputs.end()) {
+      open[k].path.input = static_cast<std::size_t>(input - region.inputs.begin());
+      if (!open[k].path.steps.empty() && keeps_digits(region, open[k].path)) found.push_back(open[k].path);
+      continue;
+    }
+    const auto node = std::find_if(region.nodes.begin(), region.nodes.end(),
+                                   [&](const Node& n) { return n.out[0] == open[k].at; });
+    if (node == region.nodes.end() || !has_inverse(*node->op) || open[k].path.steps.size() == kLongestPath)
+      continue;
+    if (node->in.size() == 2 && node->in[0] == node->in[1]) continue;
+    for (std::size_t which = 0; which < node->in.size(); ++which) {
+      if (region.type(node->in[which]) != region.type(open[k].at)) continue;
+      Open next{node->in[which], open[k].path};
+      next.path.steps.emplace_back(&*node, which);
+      open.push_back(std::move(next));
+    }
+  }
+  return found;
+}
+
+// The chain that gives x back: what made the other operands, and the inverse ops.
 struct Chain {
   KernelSpec spec;
   std::vector<BufferPart> parts;
 };
 Chain chain_of(const MakerPass& pass, const Node& node, const TaskOperands& operands, const Graph& region,
-               std::size_t output, const Node& sum, std::size_t which, const Op& inverse) {
+               std::size_t output, const Path& path) {
   const Graph& g = pass.posed.binding.graph;
   Chain chain{.spec = {.threads = pass.options.threads}, .parts = {}};
-  Graph r;
-  r.values = region.values;
-  const ValueId y = region.outputs[output], other = sum.in[1 - which];
   std::vector<char> wanted(region.values.size(), 0);
-  wanted[at(other)] = 1;
+  for (const auto& [step, which] : path.steps) {
+    for (std::size_t i = 0; i < step->in.size(); ++i)
+      wanted[at(step->in[i])] = wanted[at(step->in[i])] || i != which;
+  }
   for (std::size_t n = region.nodes.size(); n-- > 0;) {
     if (!wanted[at(region.nodes[n].out[0])]) continue;
     for (const ValueId v : region.nodes[n].in) wanted[at(v)] = 1;
   }
+  Graph r;
+  r.values = region.values;
+  const ValueId y = region.outputs[output];
   r.inputs.push_back(y);
   chain.spec.in.push_back(g.value(node.out[output]));
   chain.parts.push_back(operands.out[output]);
@@ -62,15 +116,15 @@ Chain chain_of(const MakerPass& pass, const Node& node, const TaskOperands& oper
   for (const Node& n : region.nodes) {
     if (wanted[at(n.out[0])]) r.nodes.push_back(n);
   }
-  r.values.push_back(Value{.type = region.type(sum.in[which])});
-  const auto x = static_cast<ValueId>(r.values.size() - 1);
-  // y = x + f: y - f. y = x - f: y + f. y = f - x: f - y.
-  const bool turned = std::string_view(sum.op->name) == "sub" && which == 1;
-  r.nodes.push_back(Node{.op = &inverse,
-                         .in = turned ? std::vector<ValueId>{other, y} : std::vector<ValueId>{y, other},
-                         .out = {x}});
-  r.outputs = {x};
-  chain.spec.regions.push_back(std::move(r));
+  const auto builder = std::make_shared<Builder>(std::move(r));
+  Tensor x = builder->tensor(y);
+  for (const auto& [step, which] : path.steps) {
+    Tensors in;
+    for (std::size_t i = 0; i < step->in.size(); ++i)
+      in.push_back(i == which ? Tensor{} : builder->tensor(step->in[i]));
+    x = inverse(*step->op, which, x, in);
+  }
+  chain.spec.regions.push_back(builder->finish(Tensors{x}));
   return chain;
 }
 
@@ -90,83 +144,86 @@ Graph region_of(const Graph& g, const Node& node) {
   return region;
 }
 
-void offer(MakerPass& pass, plan::TaskId t, const Node& node) {
-  static const Op* const add = find_op("add");
-  static const Op* const sub = find_op("sub");
+// Where x is not used for a while though y, or what made it, still will be: its uses before end with or behind task t. -1, -1: nowhere.
+std::pair<plan::TaskId, plan::TaskId> longest_gap(const MakerPass& pass, plan::BufferId x, plan::TaskId t) {
+  const auto& uses = pass.uses(x);
+  plan::TaskId from = -1, to = -1;
+  for (std::size_t k = 1; k < uses.size(); ++k) {
+    if (uses[k - 1] >= t && pass.is_gap(uses[k - 1], uses[k]) &&
+        (from < 0 || pass.seconds_between(uses[k - 1], uses[k]) > pass.seconds_between(from, to)))
+      from = uses[k - 1], to = uses[k];
+  }
+  return {from, to};
+}
+
+// One way back, if it is one: x from y between two uses of x. With the residual, or plain.
+bool offer_path(MakerPass& pass, plan::TaskId t, const Node& node, const Graph& region, std::size_t o,
+                const Path& path, bool plain) {
   const Graph& g = pass.posed.binding.graph;
   const TaskOperands operands = pass.posed.binding.operands_of_task[at(t)];
-  const Graph region = region_of(g, node);
+  const plan::BufferId x = operands.in[path.input].buffer, y = operands.out[o].buffer;
+  const Value &xv = g.value(node.in[path.input]), &yv = g.value(node.out[o]);
+  if (!pass.is_passing(x) || x == y || xv.alias_of >= 0 || xv.type != yv.type || !(xv.layout == yv.layout))
+    return false;
+  const auto [from, to] = longest_gap(pass, x, t);
+  if (from < 0) return false;
+  Chain chain = chain_of(pass, node, operands, region, o, path);
+  const plan::TaskId behind = from;
+  if (std::any_of(chain.parts.begin() + 1, chain.parts.end(),
+                  [&](const BufferPart& p) { return depends_on(pass, p.buffer, x, behind); }))
+    return false;
+  chain.spec.out.push_back(xv);
+  kernels::ExactInverse kernel;
+  if (plain)
+    kernel.decode = prepare(fused_op, chain.spec);
+  else
+    kernel = kernels::exact_inverse(chain.spec);
+  if (!kernel.decode || (!plain && !kernel.encode)) return false;
+  const std::string name = pass.posed.problem.buffers[at(x)].name;
+  const plan::BufferId residual = plain ? -1 : pass.add_buffer(name + ".residual", kernel.slot, "residual");
+  Maker maker{.method = "inverse",
+              .buffer = x,
+              .saved = pass.posed.problem.size(x) - (plain ? 0 : pass.posed.problem.size(residual)),
+              .lossy = plain,
+              .can_overflow = !plain};
+  const auto add = [&](NewTask task, const char* kind, plan::BufferId also, plan::BufferId out) {
+    for (const BufferPart& p : chain.parts) {
+      task.operands.in.push_back(p);
+      if (std::find(task.task.reads.begin(), task.task.reads.end(), p.buffer) == task.task.reads.end())
+        task.task.reads.push_back(p.buffer);
+    }
+    if (also >= 0) {
+      task.operands.in.push_back({also, 0});
+      task.task.reads.push_back(also);
+    }
+    task.operands.out = {{out, 0}};
+    task.task.writes = {out};
+    task.task.name = pass.posed.problem.buffers[at(out)].name;
+    task.task.kind = kind;
+    task.task.lossy = plain;
+    task.task.seconds =
+        pass.seconds(fused_op, chain.spec) + (plain ? 0 : pass.seconds(pass.posed.problem.size(x)));
+    maker.seconds += task.task.seconds;
+    maker.run.push_back(static_cast<plan::TaskId>(pass.add_task(std::move(task))));
+  };
+  if (!plain)
+    add({.before = from + 1, .kernel = std::move(kernel.encode)}, "residual of inverse", x, residual);
+  add({.before = to, .kernel = std::move(kernel.decode)}, "inverse", residual, x);
+  // The other operands have to be made again where nobody else wants them.
+  for (std::size_t k = 1; k < chain.parts.size(); ++k) {
+    const plan::BufferId f = chain.parts[k].buffer;
+    if (pass.maker(f) >= 0 && pass.uses_from(f, from + 1) == 0)
+      maker.seconds += pass.posed.problem.tasks[at(pass.maker(f))].seconds;
+  }
+  pass.add(std::move(maker));
+  return true;
+}
+
+void offer(MakerPass& pass, plan::TaskId t, const Node& node, bool plain) {
+  const Graph region = region_of(pass.posed.binding.graph, node);
   for (std::size_t o = 0; o < region.outputs.size(); ++o) {
-    const auto found = std::find_if(region.nodes.begin(), region.nodes.end(),
-                                    [&](const Node& n) { return n.out[0] == region.outputs[o]; });
-    if (found == region.nodes.end() || (found->op != add && found->op != sub)) continue;
-    for (std::size_t which = 0; which < 2; ++which) {
-      const auto input = static_cast<std::size_t>(
-          std::find(region.inputs.begin(), region.inputs.end(), found->in[which]) - region.inputs.begin());
-      if (input == region.inputs.size() || found->in[0] == found->in[1]) continue;
-      const plan::BufferId x = operands.in[input].buffer, y = operands.out[o].buffer;
-      const Value &xv = g.value(node.in[input]), &yv = g.value(node.out[o]);
-      if (!pass.is_passing(x) || x == y || xv.alias_of >= 0 || xv.type != yv.type ||
-          !(xv.layout == yv.layout))
-        continue;
-      // Its uses before the gap end with or behind the sum, and some come behind the gap.
-      const auto& uses = pass.uses(x);
-      plan::TaskId from = -1, to = -1;
-      for (std::size_t k = 1; k < uses.size(); ++k) {
-        if (uses[k - 1] >= t && pass.is_gap(uses[k - 1], uses[k]) &&
-            (from < 0 || pass.seconds_between(uses[k - 1], uses[k]) > pass.seconds_between(from, to)))
-          from = uses[k - 1], to = uses[k];
-      }
-      if (from < 0) continue;
-      const Op& inverse = found->op == add || which == 1 ? *sub : *add;
-      Chain chain = chain_of(pass, node, operands, region, o, *found, which, inverse);
-      const bool coupled = std::any_of(chain.parts.begin() + 1, chain.parts.end(), [&](const BufferPart& p) {
-        return depends_on(pass, p.buffer, x, from);
-      });
-      if (coupled) continue;
-      chain.spec.out.push_back(xv);
-      kernels::ExactInverse kernel = kernels::exact_inverse(chain.spec);
-      if (!kernel.encode || !kernel.decode) continue;
-      const std::string name = pass.posed.problem.buffers[at(x)].name;
-      const plan::BufferId residual = pass.add_buffer(name + ".residual", kernel.slot, "residual");
-      NewTask encode{.before = from + 1, .kernel = std::move(kernel.encode)},
-          decode{.before = to, .kernel = std::move(kernel.decode)};
-      for (const BufferPart& p : chain.parts) {
-        for (NewTask* task : {&encode, &decode}) {
-          task->operands.in.push_back(p);
-          auto& reads = task->task.reads;
-          if (std::find(reads.begin(), reads.end(), p.buffer) == reads.end()) reads.push_back(p.buffer);
-        }
-      }
-      encode.operands.in.push_back(operands.in[input]);
-      encode.task.reads.push_back(x);
-      encode.operands.out = {{residual, 0}};
-      encode.task.writes = {residual};
-      decode.operands.in.push_back({residual, 0});
-      decode.task.reads.push_back(residual);
-      decode.operands.out = {{x, 0}};
-      decode.task.writes = {x};
-      encode.task.name = name + ".residual";
-      encode.task.kind = "residual of inverse";
-      decode.task.name = name;
-      decode.task.kind = "inverse";
-      encode.task.seconds = decode.task.seconds =
-          pass.seconds(fused_op, chain.spec) + pass.seconds(pass.posed.problem.size(x));
-      Maker maker{.method = "inverse",
-                  .buffer = x,
-                  .saved = pass.posed.problem.size(x) - pass.posed.problem.size(residual),
-                  .can_overflow = true};
-      maker.seconds = 2 * encode.task.seconds;
-      // The other operand has to be made again where nobody else wants it.
-      for (std::size_t k = 1; k < chain.parts.size(); ++k) {
-        const plan::BufferId f = chain.parts[k].buffer;
-        if (pass.maker(f) >= 0 && pass.uses_from(f, from + 1) == 0)
-          maker.seconds += pass.posed.problem.tasks[at(pass.maker(f))].seconds;
-      }
-      maker.run = {static_cast<plan::TaskId>(pass.add_task(std::move(encode))),
-                   static_cast<plan::TaskId>(pass.add_task(std::move(decode)))};
-      pass.add(std::move(maker));
-      break;
+    for (const Path& path : paths_back(region, o)) {
+      if (offer_path(pass, t, node, region, o, path, plain)) break;
     }
   }
 }
@@ -174,9 +231,11 @@ void offer(MakerPass& pass, plan::TaskId t, const Node& node) {
 }  // namespace
 
 void find_inverses(MakerPass& pass) {
+  const auto& allow = pass.options.allow;
+  const bool plain = std::find(allow.begin(), allow.end(), kPlainInverse) != allow.end();
+  if (!plain && !pass.options.lossless) return;
   for_each_node_task(pass, [&](plan::TaskId t, const Node& node) {
-    if (node.op == &fused_op || (node.op->elementwise() && node.in.size() == 2 && node.out.size() == 1))
-      offer(pass, t, node);
+    if (node.op == &fused_op || (has_inverse(*node.op) && node.out.size() == 1)) offer(pass, t, node, plain);
   });
 }
 

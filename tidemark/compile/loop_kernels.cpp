@@ -1,12 +1,14 @@
-// The forward sweep that keeps snapshots and the reverse sweep that uses them, by revolve (schedule/revolve.h): snapshots form a
-// stack, so a slot is its depth. Slot 0 is the first state, which lies outside; a state that is kept is made in
-// its slot, so nothing is copied.
+// The forward sweep that keeps snapshots and tapes and the reverse sweep that uses them (schedule/sized.h): snapshots form a
+// stack from the start of the area, the tapes of one segment lie at its end. The first state lies outside; a state that is
+// kept is made in its place, so nothing is copied.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <optional>
 
+#include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/ops/loops.h"
-#include "tidemark/schedule/revolve.h"
+#include "tidemark/schedule/sized.h"
 
 namespace tidemark {
 namespace {
@@ -33,8 +35,12 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 class Saving final : public Kernel {
  public:
-  Saving(const KernelSpec& spec, const RegionKernel& region)
-      : shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)), slots_(spec.attrs.integer("slots")), body_(region(spec.regions[0], spec.threads)) {
+  Saving(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
+      : store_(std::move(store)),
+        shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
+        area_(spec.attrs.integer("bytes")),
+        tape_(spec.attrs.integer("tape", 0)),
+        period_(spec.attrs.integer("period", 0)) {
     const Graph& body = spec.regions[0];
     in_bytes_ = bytes_of(body, body.inputs);
     out_bytes_ = bytes_of(body, body.outputs);
@@ -45,186 +51,333 @@ class Saving final : public Kernel {
       state.push_back(in_bytes_[static_cast<std::size_t>(i)]);
     }
     offsets_ = offsets_of(state);
+    sized_.emplace(period_ > 0 ? period_ : shape_.trips, offsets_.back(), tape_, area_);
+    const auto use = [&](std::size_t which) {
+      std::shared_ptr<const Kernel> kernel = region(spec.regions[which], spec.threads);
+      workspace_ = std::max(workspace_, kernel->workspace());
+      return kernel;
+    };
+    if (period_ > 0 || !sized_->taped() || !sized_->all_at_once()) body_ = use(0);
+    if (sized_->taped()) {
+      taping_ = use(1);
+      const std::vector<Bytes> taped = bytes_of(spec.regions[1], spec.regions[1].outputs);
+      tape_offsets_ = offsets_of(std::span(taped).subspan(out_bytes_.size()));
+    }
     WorkspaceParts parts;
-    parts.add(static_cast<Bytes>((in_bytes_.size() + out_bytes_.size()) * sizeof(void*)));
+    parts.add(
+        static_cast<Bytes>((in_bytes_.size() + out_bytes_.size() + tape_offsets_.size()) * sizeof(void*)));
+    table_ = parts.add(sized_->table_size() * static_cast<Bytes>(sizeof(std::int64_t)));
     for (int i = 0; i < shape_.carries; ++i) second_.push_back(parts.add(out_bytes_[index(i)]));
+    if (period_ > 0) {
+      for (Bytes& s : staging_) s = parts.add(offsets_.back());
+    }
     inner_ = parts.bytes();
-    workspace_ = inner_ + body_->workspace();
+    workspace_ += inner_;
   }
 
   void run(const Operands& o) const override {
-    auto* base = static_cast<std::byte*>(o.workspace);
-    auto** in = static_cast<const void**>(o.workspace);
-    auto** out = static_cast<void**>(o.workspace) + in_bytes_.size();
-    auto* snapshots = static_cast<std::byte*>(o.out[o.out.size() - 1]);
-    const std::int64_t n = shape_.trips;
-    for (std::size_t i = 0; i < in_bytes_.size(); ++i) in[i] = o.in[i];
-    std::int64_t depth = 0, kept = 0, next = next_kept(kept, depth);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t t = shape_.reverse ? n - 1 - i : i;
-      const bool save = i + 1 == next;
-      for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) {
-        // By parity: never where the step before left it, and in the outputs at the end.
-        out[c] = (n - 1 - i) % 2 == 0 ? static_cast<std::byte*>(o.out[c]) : base + second_[c];
-        if (save && slot_of_carry_[c] >= 0) out[c] = snapshots + depth * offsets_.back() + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
-      }
-      for (std::size_t x = index(shape_.carries); x < index(shape_.first_const()); ++x) in[x] = o.input<std::byte>(x) + t * in_bytes_[x];
-      for (std::size_t y = index(shape_.carries); y < out_bytes_.size(); ++y) out[y] = o.output<std::byte>(y) + t * out_bytes_[y];
-      body_->run({{in, in_bytes_.size()}, {out, out_bytes_.size()}, base + inner_});
-      for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) in[c] = out[c];
-      if (save) {
-        kept = next;
-        next = next_kept(kept, ++depth);
-      }
+    try {
+      sweep(o);
+    } catch (...) {
+      if (store_) store_->drain();
+      throw;
     }
   }
 
  private:
-  // The step whose state goes into the next slot, or -1.
-  std::int64_t next_kept(std::int64_t last, std::int64_t depth) const {
-    if (slots_ - depth < 2 || shape_.trips - last < 2) return -1;
-    return last + schedule::revolve_split(shape_.trips - last, slots_ - depth);
+  void sweep(const Operands& o) const {
+    auto* base = static_cast<std::byte*>(o.workspace);
+    auto** in = static_cast<const void**>(o.workspace);
+    auto** out = static_cast<void**>(o.workspace) + in_bytes_.size();
+    auto* area = static_cast<std::byte*>(o.out[o.out.size() - 1]);
+    const std::int64_t n = shape_.trips;
+    for (std::size_t i = 0; i < in_bytes_.size(); ++i) in[i] = o.in[i];
+    auto* table = reinterpret_cast<std::int64_t*>(base + table_);
+    sized_->fill({table, static_cast<std::size_t>(sized_->table_size())});
+    const std::int64_t end = n + (sized_->taped() ? 1 : 0), in_tier = period_ > 0 ? (n - 1) / period_ : 0;
+    // The segment at hand begins at `from`; `next` is where it is split, -1: no more. Before the last state that goes to a tier
+    // nothing else is kept.
+    std::int64_t from = in_tier * period_, depth = 0, next = -1, tape_from = n;
+    const auto look = [&] {
+      const bool leaf = end - from <= sized_->leaf(depth);
+      if (leaf && sized_->taped()) tape_from = from;
+      const bool stays = leaf || (!sized_->taped() && depth == sized_->depths());
+      next = stays ? -1 : from + sized_->split(end - from, depth, table);
+    };
+    look();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t t = shape_.reverse ? n - 1 - i : i;
+      // The state from which a leaf is taped is not needed again.
+      const std::int64_t stored = period_ > 0 && i + 1 < n && (i + 1) % period_ == 0 ? (i + 1) / period_ - 1 : -1;
+      if (stored >= 2) store_->wait(stored - 2);
+      const bool save = i + 1 == next && (!sized_->taped() || end - next > sized_->leaf(depth + 1));
+      for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) {
+        // By parity: never where the step before left it, and in the outputs at the end.
+        out[c] = (n - 1 - i) % 2 == 0 ? static_cast<std::byte*>(o.out[c]) : base + second_[c];
+        if (save && slot_of_carry_[c] >= 0)
+          out[c] = area + depth * offsets_.back() + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
+      }
+      for (std::size_t c = 0; stored >= 0 && c < slot_of_carry_.size(); ++c) {
+        if (slot_of_carry_[c] >= 0) out[c] = base + staging_[stored & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
+      }
+      for (std::size_t x = index(shape_.carries); x < index(shape_.first_const()); ++x)
+        in[x] = o.input<std::byte>(x) + t * in_bytes_[x];
+      for (std::size_t y = index(shape_.carries); y < out_bytes_.size(); ++y)
+        out[y] = o.output<std::byte>(y) + t * out_bytes_[y];
+      const std::size_t tapes = i < tape_from ? 0 : tape_offsets_.size() - 1;
+      for (std::size_t k = 0; k < tapes; ++k)
+        out[out_bytes_.size() + k] = area + area_ - (i - tape_from + 1) * tape_ + tape_offsets_[k];
+      (tapes == 0 ? body_ : taping_)
+          ->run({{in, in_bytes_.size()}, {out, out_bytes_.size() + tapes}, base + inner_});
+      for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) in[c] = out[c];
+      if (stored >= 0) store_->write(stored, base + staging_[stored & 1]);
+      if (i + 1 == next) {
+        from = next;
+        ++depth;
+        look();
+      }
+    }
+    for (std::int64_t k = std::max<std::int64_t>(0, in_tier - 2); k < in_tier; ++k) store_->wait(k);
   }
 
+  std::shared_ptr<LoopStore> store_;
   LoopShape shape_;
-  std::int64_t slots_;
-  std::shared_ptr<const Kernel> body_;
-  std::vector<Bytes> in_bytes_, out_bytes_, second_, offsets_;
+  Bytes area_, tape_;
+  std::int64_t period_;
+  std::shared_ptr<const Kernel> body_, taping_;
+  std::optional<schedule::Sized> sized_;
+  std::vector<Bytes> in_bytes_, out_bytes_, second_, offsets_, tape_offsets_;
   std::vector<std::int32_t> slot_of_carry_;
-  Bytes inner_ = 0;
+  Bytes staging_[2] = {0, 0};  // for states on their way to a tier
+  Bytes table_ = 0, inner_ = 0;
 };
 
 class Adjoint final : public Kernel {
  public:
-  Adjoint(const KernelSpec& spec, const RegionKernel& region)
-      : s_(adjoint_shape(spec.attrs, spec.regions)), advance_(region(spec.regions[0], spec.threads)), adjoint_(region(spec.regions[1], spec.threads)) {
+  Adjoint(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
+      : store_(std::move(store)),
+        s_(adjoint_shape(spec.attrs, spec.regions)),
+        sized_(s_.period > 0 ? s_.period : s_.trips, s_.state, s_.tape, s_.bytes) {
     const Graph &advance = spec.regions[0], &adjoint = spec.regions[1];
     advance_in_ = bytes_of(advance, advance.inputs);
     adjoint_in_ = bytes_of(adjoint, adjoint.inputs);
     adjoint_out_ = bytes_of(adjoint, adjoint.outputs);
-    state_ = bytes_of(advance, advance.outputs);
-    offsets_ = offsets_of(state_);
-    snapshots_ = spec.in[0].type.bytes();
+    offsets_ = offsets_of(bytes_of(advance, advance.outputs));
+    const bool again = s_.runs_again();
+    Bytes inside = 0;
+    const auto use = [&](std::size_t which) {
+      std::shared_ptr<const Kernel> kernel = region(spec.regions[which], spec.threads);
+      inside = std::max(inside, kernel->workspace());
+      return kernel;
+    };
+    if (again) advance_ = use(0);
+    if (again || !sized_.taped()) adjoint_ = use(1);
+    if (sized_.taped()) {
+      std::vector<Bytes> taped = bytes_of(spec.regions[2], spec.regions[2].outputs);
+      tape_offsets_ = offsets_of(std::span(taped).subspan(index(s_.states)));
+      if (again) taping_ = use(2);
+      untaping_ = use(3);
+    }
     WorkspaceParts parts;
-    const std::size_t pointers = advance_in_.size() + state_.size() + adjoint_in_.size() + adjoint_out_.size();
+    const std::size_t pointers = advance_in_.size() + offsets_.size() + adjoint_in_.size() +
+                                 adjoint_out_.size() + 2 * tape_offsets_.size();
     parts.add(static_cast<Bytes>(pointers * sizeof(void*)));
-    stack_ = parts.add(s_.slots * static_cast<Bytes>(sizeof(std::int64_t)));
-    // A state between two kept ones goes back and forth; where every state is kept there is none.
-    if (s_.slots < s_.trips) {
+    stack_ = parts.add((sized_.depths() + 2) * static_cast<Bytes>(sizeof(std::int64_t)));
+    table_ = parts.add(sized_.table_size() * static_cast<Bytes>(sizeof(std::int64_t)));
+    // A state between two kept ones goes back and forth; where nothing runs again there is none.
+    if (again) {
       for (Bytes& w : working_) w = parts.add(offsets_.back());
+    }
+    if (s_.period > 0) {
+      for (Bytes& s : staging_) s = parts.add(offsets_.back());
     }
     for (int i = 0; i < s_.adjoints; ++i) second_.push_back(parts.add(adjoint_out_[index(i)]));
     inner_ = parts.bytes();
-    const bool advances = s_.slots < s_.trips;
-    workspace_ = inner_ + std::max(advances ? advance_->workspace() : 0, adjoint_->workspace());
+    workspace_ = inner_ + inside;
   }
 
   void run(const Operands& o) const override {
-    if (s_.slots < s_.trips && snapshots_ > 0 && o.out[0] != o.in[0]) std::memcpy(o.out[0], o.in[0], static_cast<std::size_t>(snapshots_));
-    Run r{o, static_cast<std::byte*>(o.workspace)};
-    r.advance_in = static_cast<const void**>(o.workspace);
-    r.advance_out = static_cast<void**>(o.workspace) + advance_in_.size();
-    r.adjoint_in = const_cast<const void**>(r.advance_out + state_.size());
-    r.adjoint_out = r.advance_out + state_.size() + adjoint_in_.size();
-    for (int i = 0; i < s_.advance_consts; ++i) r.advance_in[index(s_.states + s_.advance_xs + i)] = o.in[index(s_.first_advance_const() + i)];
-    const int reads = static_cast<int>(s_.states_read.size());
-    for (int i = 0; i < s_.adjoints; ++i) r.adjoint_in[index(i)] = o.in[index(s_.first_adjoint() + i)];
-    for (int i = 0; i < s_.adjoint_consts; ++i) r.adjoint_in[index(s_.adjoints + reads + s_.adjoint_xs + i)] = o.in[index(s_.first_adjoint_const() + i)];
-
-    // Steps are counted as the primal ran them; the first sweep has left the stack as it is built here.
-    auto* kept = reinterpret_cast<std::int64_t*>(r.base + stack_);
-    std::int64_t depth = 1;
-    kept[0] = 0;
-    while (depth < s_.slots && s_.trips - kept[depth - 1] > 1) {
-      kept[depth] = kept[depth - 1] + schedule::revolve_split(s_.trips - kept[depth - 1], s_.slots - depth + 1);
-      ++depth;
-    }
-    for (std::int64_t to = s_.trips; to > 0;) {
-      const std::int64_t top = kept[depth - 1];
-      if (top == to) {
-        --depth;
-      } else if (to - top == 1) {
-        reverse(r, top, slot(r, depth - 1));
-        to = top;
-      } else if (depth == s_.slots) {
-        reverse(r, to - 1, advance(r, top, to - 1, slot(r, depth - 1), {}));
-        --to;
-      } else {
-        const std::int64_t split = top + schedule::revolve_split(to - top, s_.slots - depth + 1);
-        kept[depth] = split;
-        advance(r, top, split, slot(r, depth - 1), slot(r, depth));
-        ++depth;
-      }
-    }
-    for (int i = 0; i < s_.adjoints; ++i) {
-      const auto bytes = static_cast<std::size_t>(adjoint_out_[index(i)]);
-      if (bytes > 0 && r.adjoint_in[i] != o.out[index(1 + i)]) std::memcpy(o.out[index(1 + i)], r.adjoint_in[i], bytes);
+    try {
+      sweep(o);
+    } catch (...) {
+      if (store_) store_->drain();
+      throw;
     }
   }
 
  private:
-  // A state: outside for the first one, else an address that offsets_ counts from.
+  // What a step starts from: outside for the first state, else an address that offsets_ (a tape: tape_offsets_) counts from.
   struct State {
     bool outside = false;
     std::byte* data = nullptr;
+    std::byte* tape = nullptr;
   };
   struct Run {
     const Operands& o;
     std::byte* base;
+    std::byte* area = nullptr;
     const void** advance_in = nullptr;
     void** advance_out = nullptr;
     const void** adjoint_in = nullptr;
     void** adjoint_out = nullptr;
+    State root{};  // of the segment at hand
   };
-  State slot(const Run& r, std::int64_t depth) const {
-    if (depth == 0) return {.outside = true};
-    auto* first = static_cast<std::byte*>(s_.slots < s_.trips ? r.o.out[0] : const_cast<void*>(r.o.in[0]));
-    return {.data = first + (depth - 1) * offsets_.back()};
+
+  void sweep(const Operands& o) const {
+    Run r{o, static_cast<std::byte*>(o.workspace)};
+    r.area = static_cast<std::byte*>(s_.runs_again() ? o.out[0] : const_cast<void*>(o.in[0]));
+    if (s_.bytes > 0 && r.area != o.in[0]) std::memcpy(r.area, o.in[0], static_cast<std::size_t>(s_.bytes));
+    r.advance_in = static_cast<const void**>(o.workspace);
+    r.advance_out = static_cast<void**>(o.workspace) + advance_in_.size();
+    r.adjoint_in = const_cast<const void**>(r.advance_out + offsets_.size() + tape_offsets_.size());
+    r.adjoint_out = r.advance_out + offsets_.size() + 2 * tape_offsets_.size() + adjoint_in_.size();
+    for (int i = 0; i < s_.advance_consts; ++i)
+      r.advance_in[index(s_.states + s_.advance_xs + i)] = o.in[index(s_.first_advance_const() + i)];
+    for (int i = 0; i < s_.adjoints; ++i) r.adjoint_in[index(i)] = o.in[index(s_.first_adjoint() + i)];
+    auto* table = reinterpret_cast<std::int64_t*>(r.base + table_);
+    sized_.fill({table, static_cast<std::size_t>(sized_.table_size())});
+
+    // Steps are counted as the primal ran them; the first sweep has left the stack as it is built here.
+    auto* kept = reinterpret_cast<std::int64_t*>(r.base + stack_);
+    const std::int64_t segments = s_.period > 0 ? (s_.trips - 1) / s_.period : 0;
+    if (segments > 0) store_->read(segments - 1, r.base + staging_[segments & 1]);
+    fetch(r, segments);
+    std::int64_t depth = 0, to = s_.trips + (sized_.taped() ? 1 : 0);
+    kept[0] = segments * s_.period;
+    while (to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
+      kept[depth + 1] = kept[depth] + sized_.split(to - kept[depth], depth, table);
+      ++depth;
+    }
+    if (sized_.taped()) {
+      for (std::int64_t i = s_.trips; i-- > kept[depth];) reverse(r, i, {.tape = tape(r, i - kept[depth])});
+      to = kept[depth];
+    }
+    while (to > 0) {
+      const std::int64_t top = kept[depth];
+      if (top == to && depth > 0) {
+        --depth;
+      } else if (top == to) {
+        kept[0] = top - s_.period;
+        fetch(r, kept[0] / s_.period);
+      } else if (to - top <= sized_.leaf(depth)) {
+        leaf(r, top, to, place(r, depth), depth);
+        to = top;
+      } else {
+        const std::int64_t split = top + sized_.split(to - top, depth, table);
+        if (to - split <= sized_.leaf(depth + 1)) {
+          leaf(r, split, to, advance(r, top, split, place(r, depth), {}), 0);
+          to = split;
+        } else {
+          advance(r, top, split, place(r, depth), place(r, depth + 1));
+          kept[++depth] = split;
+        }
+      }
+    }
+    for (int i = 0; i < s_.adjoints; ++i) {
+      const auto bytes = static_cast<std::size_t>(adjoint_out_[index(i)]);
+      if (bytes > 0 && r.adjoint_in[i] != o.out[index(1 + i)])
+        std::memcpy(o.out[index(1 + i)], r.adjoint_in[i], bytes);
+    }
   }
+
+  // The state in which segment k begins is here from now on, that of the one before it on its way.
+  void fetch(Run& r, std::int64_t k) const {
+    r.root = {.outside = k == 0, .data = r.base + staging_[k & 1]};
+    if (k >= 1) store_->wait(k - 1);
+    if (k >= 2) store_->read(k - 2, r.base + staging_[(k - 1) & 1]);
+  }
+
+  State place(const Run& r, std::int64_t depth) const {
+    if (depth == 0) return r.root;
+    return {.data = r.area + (depth - 1) * offsets_.back()};
+  }
+  std::byte* tape(const Run& r, std::int64_t k) const { return r.area + s_.bytes - (k + 1) * s_.tape; }
+  // Where step i puts the state that it makes.
+  std::byte* working(const Run& r, std::int64_t i) const { return r.base + working_[i & 1]; }
   const void* array(const Run& r, const State& s, std::size_t i) const {
     return s.outside ? r.o.in[index(s_.first_state()) + i] : s.data + offsets_[i];
   }
   // The slice that step i of the primal takes; the adjoint's own direction is the other way round.
   std::int64_t slice(std::int64_t i) const { return s_.reverse ? i : s_.trips - 1 - i; }
 
-  State advance(const Run& r, std::int64_t from, std::int64_t to, State state, State into) const {
-    for (std::int64_t i = from; i < to; ++i) {
-      const State next = i + 1 == to && into.data != nullptr ? into : State{.data = r.base + working_[i & 1]};
-      for (std::size_t c = 0; c < state_.size(); ++c) {
-        r.advance_in[c] = array(r, state, c);
-        r.advance_out[c] = next.data + offsets_[c];
-      }
-      for (int x = 0; x < s_.advance_xs; ++x) {
-        const std::size_t at = index(s_.states + x);
-        r.advance_in[at] = r.o.input<std::byte>(index(s_.first_advance_x() + x)) + slice(i) * advance_in_[at];
-      }
-      advance_->run({{r.advance_in, advance_in_.size()}, {r.advance_out, state_.size()}, r.base + inner_});
-      state = next;
+  // With `tape`, that of the step too.
+  State step(const Run& r, std::int64_t i, const State& state, const State& next, std::byte* tape) const {
+    const std::size_t states = offsets_.size() - 1, tapes = tape == nullptr ? 0 : tape_offsets_.size() - 1;
+    for (std::size_t c = 0; c < states; ++c) {
+      r.advance_in[c] = array(r, state, c);
+      r.advance_out[c] = next.data + offsets_[c];
     }
+    for (std::size_t k = 0; k < tapes; ++k) r.advance_out[states + k] = tape + tape_offsets_[k];
+    for (int x = 0; x < s_.advance_xs; ++x) {
+      const std::size_t at = index(s_.states + x);
+      r.advance_in[at] = r.o.input<std::byte>(index(s_.first_advance_x() + x)) + slice(i) * advance_in_[at];
+    }
+    (tapes == 0 ? advance_ : taping_)
+        ->run({{r.advance_in, advance_in_.size()}, {r.advance_out, states + tapes}, r.base + inner_});
+    return next;
+  }
+
+  State advance(const Run& r, std::int64_t from, std::int64_t to, State state, State into) const {
+    for (std::int64_t i = from; i < to; ++i)
+      state = step(r, i, state, i + 1 == to && into.data != nullptr ? into : State{.data = working(r, i)},
+                   nullptr);
     return state;
+  }
+
+  // Steps [from, to) from a state, which lies in the area at `depth`, or not (0).
+  void leaf(const Run& r, std::int64_t from, std::int64_t to, State state, std::int64_t depth) const {
+    if (to - from > 1 && depth > 0 && tape(r, 0) < state.data + offsets_.back()) {
+      std::byte* free = working(r, from + 1);
+      std::memcpy(free, state.data, static_cast<std::size_t>(offsets_.back()));
+      state.data = free;
+    }
+    for (std::int64_t i = from; i + 1 < to; ++i)
+      state = step(r, i, state, {.data = working(r, i)}, tape(r, i - from));
+    for (std::int64_t i = to; i-- > from;)
+      reverse(r, i, i + 1 == to ? state : State{.tape = tape(r, i - from)});
   }
 
   void reverse(const Run& r, std::int64_t i, const State& state) const {
     const bool into_outputs = i % 2 == 0;  // step 0 is the last
-    for (std::size_t a = 0; a < index(s_.adjoints); ++a) r.adjoint_out[a] = into_outputs ? static_cast<std::byte*>(r.o.out[1 + a]) : r.base + second_[a];
+    for (std::size_t a = 0; a < index(s_.adjoints); ++a)
+      r.adjoint_out[a] = into_outputs ? static_cast<std::byte*>(r.o.out[1 + a]) : r.base + second_[a];
     std::size_t at = index(s_.adjoints);
-    for (const std::int64_t c : s_.states_read) r.adjoint_in[at++] = array(r, state, static_cast<std::size_t>(c));
-    for (int x = 0; x < s_.adjoint_xs; ++x, ++at) r.adjoint_in[at] = r.o.input<std::byte>(index(s_.first_adjoint_x() + x)) + slice(i) * adjoint_in_[at];
-    for (std::size_t y = index(s_.adjoints); y < adjoint_out_.size(); ++y) r.adjoint_out[y] = r.o.output<std::byte>(1 + y) + slice(i) * adjoint_out_[y];
-    adjoint_->run({{r.adjoint_in, adjoint_in_.size()}, {r.adjoint_out, adjoint_out_.size()}, r.base + inner_});
+    if (state.tape != nullptr) {
+      for (std::size_t k = 0; k + 1 < tape_offsets_.size(); ++k)
+        r.adjoint_in[at++] = state.tape + tape_offsets_[k];
+    } else {
+      for (const std::int64_t c : s_.states_read)
+        r.adjoint_in[at++] = array(r, state, static_cast<std::size_t>(c));
+    }
+    const std::size_t xs = index(s_.adjoints) + s_.states_read.size();
+    for (std::size_t x = 0; x < index(s_.adjoint_xs); ++x)
+      r.adjoint_in[at++] =
+          r.o.input<std::byte>(index(s_.first_adjoint_x()) + x) + slice(i) * adjoint_in_[xs + x];
+    for (int c = 0; c < s_.adjoint_consts; ++c)
+      r.adjoint_in[at++] = r.o.in[index(s_.first_adjoint_const() + c)];
+    for (std::size_t y = index(s_.adjoints); y < adjoint_out_.size(); ++y)
+      r.adjoint_out[y] = r.o.output<std::byte>(1 + y) + slice(i) * adjoint_out_[y];
+    (state.tape != nullptr ? untaping_ : adjoint_)
+        ->run({{r.adjoint_in, at}, {r.adjoint_out, adjoint_out_.size()}, r.base + inner_});
     for (std::size_t a = 0; a < index(s_.adjoints); ++a) r.adjoint_in[a] = r.adjoint_out[a];
   }
 
+  std::shared_ptr<LoopStore> store_;
   AdjointShape s_;
-  std::shared_ptr<const Kernel> advance_, adjoint_;
-  std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, state_, offsets_, second_;
-  Bytes working_[2] = {0, 0};
-  Bytes snapshots_ = 0, stack_ = 0, inner_ = 0;
+  schedule::Sized sized_;
+  std::shared_ptr<const Kernel> advance_, adjoint_, taping_, untaping_;
+  std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, offsets_, tape_offsets_, second_;
+  Bytes working_[2] = {0, 0}, staging_[2] = {0, 0};
+  Bytes stack_ = 0, table_ = 0, inner_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region) { return std::make_unique<Saving>(spec, region); }
-std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region) { return std::make_unique<Adjoint>(spec, region); }
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store) {
+  return std::make_unique<Saving>(spec, region, std::move(store));
+}
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store) {
+  return std::make_unique<Adjoint>(spec, region, std::move(store));
+}
 
 }  // namespace tidemark

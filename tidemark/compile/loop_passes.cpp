@@ -222,13 +222,13 @@ void rewrite(Graph& g, const Pair& pair) {
     state.push_back(g.type(primal.in[i]));
     snapshot_attr.push_back(static_cast<std::int64_t>(i));
   }
-  const std::int64_t slots = s.trips;
-  const Type bytes{Shape{(slots - 1) * snapshot_bytes(state)}, DType::u8};
+  const Bytes area = (s.trips - 1) * snapshot_bytes(state);
+  const Type bytes{Shape{area}, DType::u8};
   const std::string name = primal.out.empty() ? "scan" : g.value(primal.out[0]).name;
   const ValueId snapshots = new_value(bytes, name + ".snapshots"), after = new_value({Shape{0}, DType::u8}, name + ".snapshots_used");
 
   Node saving{.op = &scan_saving_op, .in = primal.in, .attrs = primal.attrs, .loc = primal.loc};
-  saving.attrs.set("slots", slots).set("snapshot", snapshot_attr);
+  saving.attrs.set("bytes", area).set("snapshot", snapshot_attr);
   Graph kept_body = body;
   kept_body.outputs.clear();
   for (std::size_t o = 0; o < body.outputs.size(); ++o) {
@@ -240,7 +240,7 @@ void rewrite(Graph& g, const Pair& pair) {
   saving.regions.push_back(std::move(kept_body));
 
   Node adjoint{.op = &scan_adjoint_op, .in = {snapshots}, .out = {after}, .loc = back.loc};
-  AdjointShape shape{.trips = s.trips, .slots = slots, .states = static_cast<int>(snapshot.size()), .adjoints = b.carries, .reverse = b.reverse};
+  AdjointShape shape{.trips = s.trips, .bytes = area, .states = static_cast<int>(snapshot.size()), .adjoints = b.carries, .reverse = b.reverse};
   for (const std::size_t i : snapshot) adjoint.in.push_back(primal.in[i]);
   adjoint.in.insert(adjoint.in.end(), back.in.begin(), back.in.begin() + b.carries);
   std::vector<ValueId> xs, consts;

@@ -2,28 +2,79 @@
 #include "tidemark/compile/loops.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "tidemark/base/text.h"
 #include "tidemark/compile/compiled.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/solve.h"
-#include "tidemark/schedule/revolve.h"
+#include "tidemark/schedule/sized.h"
 
 namespace tidemark {
 
-std::int64_t LoopCosts::forward_steps(std::int64_t s) const {
-  // Revolve's advances count the first sweep up to the last kept state; the primal's sweep is `trips` in any case.
-  if (trips < 2) return trips;
-  const std::int64_t all = schedule::revolve_advances(trips, s);
-  std::int64_t first = 0;
-  for (std::int64_t left = s; left > 1 && trips - first > 1; --left) first += schedule::revolve_split(trips - first, left);
-  return trips + all - first;
+void LoopCosts::in_tier_at(const TierSpec& tier) {
+  const auto bytes = static_cast<double>(state);
+  write = tier.latency_seconds + bytes / tier.write_bytes_per_second;
+  read = tier.latency_seconds + bytes / tier.read_bytes_per_second;
 }
 
-double LoopCosts::seconds(std::int64_t s) const { return static_cast<double>(forward_steps(s) - trips) * advance; }
+double LoopCosts::first_sweep(Bytes bytes) const {
+  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
+  const auto taped = static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
+  const double hidden = static_cast<double>(period) * body;
+  return (static_cast<double>(trips) - taped) * body + taped * body_taping + static_cast<double>(in_tier()) * std::max(0.0, write - hidden);
+}
+
+double LoopCosts::reverse_sweep(Bytes bytes) const {
+  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
+  const schedule::Sized sized(segment, state, tape, bytes);
+  const auto seconds = [&](const schedule::Sized::Counts& n, std::int64_t steps) {
+    return static_cast<double>(n.advances) * advance + static_cast<double>(n.taped) * taping + static_cast<double>(n.direct) * adjoint +
+           static_cast<double>(steps - n.direct) * untaping;
+  };
+  double total = seconds(sized.counts(last, true), last);
+  if (in_tier() == 0) return total;
+  const double each = seconds(sized.counts(period, false), period);
+  total += read + static_cast<double>(in_tier()) * (each + std::max(0.0, read - each));
+  return total;
+}
+
+double LoopCosts::forward_runs(Bytes bytes) const {
+  // With every execution of a step's forward part at a price of 1, and nothing else.
+  LoopCosts counted{.trips = trips, .state = state, .tape = tape, .body = 1, .advance = 1, .adjoint = 1, .body_taping = 1, .taping = 1, .period = period};
+  return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
+}
+
+Bytes loop_bytes(const Graph& graph, std::size_t tier) {
+  Bytes bytes = 0;
+  for (const Node& n : graph.nodes) {
+    if (n.op != &scan_adjoint_op || n.attrs.find("period") == nullptr || n.attrs.integer("tier") != static_cast<std::int64_t>(tier)) continue;
+    const AdjointShape s = adjoint_shape(n.attrs, n.regions);
+    bytes += (s.trips - 1) / s.period * s.state;
+  }
+  return bytes;
+}
+
+std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec> tiers) {
+  std::vector<TierSpec> left(tiers.begin(), tiers.end());
+  for (std::size_t k = 0; k < left.size(); ++k)
+    left[k].bytes = std::max<Bytes>(1, left[k].bytes - loop_bytes(graph, k));
+  return left;
+}
 
 namespace {
+
+std::string with_commas(std::int64_t n) {
+  const std::string digits = std::to_string(n);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
 
 struct PairNodes {
   std::size_t saving, adjoint;
@@ -33,24 +84,23 @@ std::vector<PairNodes> pairs_of(const Graph& g) {
   std::vector<PairNodes> pairs;
   const std::vector<std::int32_t> maker = makers(g);
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (g.nodes[n].op == &scan_adjoint_op) pairs.push_back({static_cast<std::size_t>(maker[static_cast<std::size_t>(g.nodes[n].in[0])]), n});
+    if (g.nodes[n].op == &scan_adjoint_op)
+      pairs.push_back({static_cast<std::size_t>(maker[static_cast<std::size_t>(g.nodes[n].in[0])]), n});
   }
   return pairs;
 }
 
-std::vector<Type> state_of(const Graph& g, const Node& adjoint) {
-  const AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
-  std::vector<Type> state;
-  for (int i = 0; i < s.states; ++i) state.push_back(g.type(adjoint.in[static_cast<std::size_t>(s.first_state() + i)]));
-  return state;
-}
+Bytes state_bytes(const Node& adjoint) { return adjoint_shape(adjoint.attrs, adjoint.regions).state; }
 
-void set_slots(Graph& g, const PairNodes& pair, std::int64_t slots) {
-  const Type bytes{Shape{(slots - 1) * snapshot_bytes(state_of(g, g.nodes[pair.adjoint]))}, DType::u8};
-  g.nodes[pair.saving].attrs.set("slots", slots);
-  g.nodes[pair.adjoint].attrs.set("slots", slots);
-  g.value(g.nodes[pair.saving].out.back()).type = bytes;
-  g.value(g.nodes[pair.adjoint].out[0]).type = slots < g.nodes[pair.adjoint].attrs.integer("trips") ? bytes : Type{Shape{0}, DType::u8};
+void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
+  Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
+  AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
+  s.bytes = bytes;
+  s.levels = schedule::Sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, bytes).levels();
+  for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
+  const Type area{Shape{bytes}, DType::u8};
+  g.value(saving.out.back()).type = area;
+  g.value(adjoint.out[0]).type = s.runs_again() ? area : Type{Shape{0}, DType::u8};
 }
 
 void set_inner(Graph& g, Bytes budget) {
@@ -59,26 +109,135 @@ void set_inner(Graph& g, Bytes budget) {
   }
 }
 
-// As many slots as `bytes` hold, shared out where a byte saves most time.
-std::vector<std::int64_t> share(const std::vector<LoopCosts>& loops, Bytes bytes) {
-  std::vector<std::int64_t> slots(loops.size(), 1);
+// A pair as it is and with tapes.
+struct Variant {
+  Node saving, adjoint;
+  LoopCosts costs;
+};
+// `loops`: how many there are, which share the tiers' room.
+class Loop {
+ public:
+  Loop(const Graph& g, const PairNodes& pair, std::size_t loops, Bytes inner, const PoseOptions& options) : pair_(pair), tiers_(options.tiers) {
+    for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops);
+    const Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
+    const auto seconds = [&](const Graph& region) {
+      return options.regions->at(region, inner, options).seconds;
+    };
+    LoopCosts plain{.trips = adjoint.attrs.integer("trips"), .state = state_bytes(adjoint)};
+    plain.body = seconds(saving.regions[0]);
+    plain.advance = seconds(adjoint.regions[0]);
+    plain.adjoint = seconds(adjoint.regions[1]);
+    variants_.push_back({saving, adjoint, plain});
+    // Where the step itself must do with little, there is no room for tapes.
+    if (inner == RegionCache::kLeast) return;
+    for (const TapeCut kind : {TapeCut::all, TapeCut::cheap}) {
+      std::optional<TapedPair> taped = taped_pair(saving, adjoint, kind);
+      if (!taped || taped->tape == variants_.back().costs.tape) continue;
+      LoopCosts costs = plain;
+      costs.tape = taped->tape;
+      costs.body_taping = seconds(taped->saving.regions[1]);
+      costs.taping = seconds(taped->adjoint.regions[2]);
+      costs.untaping = seconds(taped->adjoint.regions[3]);
+      const bool faster = costs.body_taping + costs.untaping < plain.body + plain.adjoint;
+      if (faster || costs.tape < plain.state)
+        variants_.push_back({std::move(taped->saving), std::move(taped->adjoint), costs});
+    }
+  }
+
+  double seconds(Bytes bytes) const { return priced(bytes).seconds; }
+  Bytes state() const { return variants_[0].costs.state; }
+  Bytes most() const {
+    Bytes most = 0;
+    for (const Variant& v : variants_) most = std::max(most, v.costs.most());
+    return most;
+  }
+  void apply(Graph& g, Bytes bytes) const {
+    const Choice choice = priced(bytes);
+    const Variant& v = variants_[choice.variant];
+    const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
+    g.nodes[pair_.saving] = v.saving;
+    g.nodes[pair_.adjoint] = v.adjoint;
+    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
+      g.nodes[n].attrs.set("inner", inner);
+      if (choice.period > 0)
+        g.nodes[n].attrs.set("period", choice.period).set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
+    }
+    set_area(g, pair_, used(v.costs, bytes));
+  }
+
+ private:
+  struct Choice {
+    double seconds = -1;
+    std::size_t variant = 0;
+    std::int64_t period = 0, tier = 0;  // of states in a tier
+  };
+  static Bytes used(const LoopCosts& c, Bytes bytes) {
+    const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
+    return std::min(bytes, c.most()) / unit * unit;
+  }
+  // The fastest with so many bytes.
+  Choice priced(Bytes bytes) const {
+    Choice best;
+    for (std::size_t i = 0; i < variants_.size(); ++i) {
+      LoopCosts c = variants_[i].costs;
+      const Bytes area = used(c, bytes);
+      const auto consider = [&](std::int64_t tier) {
+        const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
+        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, c.period, tier};
+      };
+      consider(0);
+      for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0; ++k) {
+        c.in_tier_at(tiers_[k]);
+        const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
+        for (std::int64_t segments = 2; segments <= most; segments += std::max<std::int64_t>(1, segments / 4)) {
+          c.period = (c.trips + segments - 1) / segments;
+          consider(static_cast<std::int64_t>(k));
+        }
+        c.period = 0;
+      }
+    }
+    return best;
+  }
+
+  PairNodes pair_;
+  std::vector<TierSpec> tiers_;
+  std::vector<Variant> variants_;
+};
+
+// `bytes`, shared out where one saves most time.
+std::vector<Bytes> share(const std::vector<Loop>& loops, Bytes bytes) {
+  std::vector<Bytes> areas(loops.size(), 0);
+  if (loops.size() == 1) return {bytes};
   for (;;) {
     std::size_t best = loops.size();
-    std::int64_t best_slots = 0;
+    Bytes best_area = 0;
     double best_rate = 0;
     for (std::size_t i = 0; i < loops.size(); ++i) {
-      const std::int64_t room = loops[i].snapshot > 0 ? slots[i] + bytes / loops[i].snapshot : loops[i].trips;
       // In steps that grow, so that a million slots are shared out in a few rounds.
-      const std::int64_t next = std::min({loops[i].trips, room, loops.size() == 1 ? loops[i].trips : slots[i] + std::max<std::int64_t>(1, slots[i] / 8)});
-      if (next <= slots[i]) continue;
-      const double saved = loops[i].seconds(slots[i]) - loops[i].seconds(next);
-      const double rate = saved / static_cast<double>(std::max<Bytes>(1, (next - slots[i]) * loops[i].snapshot));
-      if (best == loops.size() || rate > best_rate) best = i, best_slots = next, best_rate = rate;
+      const Bytes next =
+          std::min({loops[i].most(), areas[i] + bytes, areas[i] + std::max(loops[i].state(), areas[i] / 8)});
+      if (next <= areas[i]) continue;
+      const double rate =
+          (loops[i].seconds(areas[i]) - loops[i].seconds(next)) / static_cast<double>(next - areas[i]);
+      if (best == loops.size() || rate > best_rate) best = i, best_area = next, best_rate = rate;
     }
-    if (best == loops.size()) return slots;
-    bytes -= (best_slots - slots[best]) * loops[best].snapshot;
-    slots[best] = best_slots;
+    if (best == loops.size()) return areas;
+    bytes -= best_area - areas[best];
+    areas[best] = best_area;
   }
+}
+
+std::vector<Loop> loops_of(const Graph& g, Bytes inner, const PoseOptions& options) {
+  std::vector<Loop> loops;
+  const std::vector<PairNodes> pairs = pairs_of(g);
+  for (const PairNodes& pair : pairs) loops.emplace_back(g, pair, pairs.size(), inner, options);
+  return loops;
+}
+
+Graph with_areas(Graph g, const std::vector<Loop>& loops, const std::vector<Bytes>& areas, Bytes inner) {
+  set_inner(g, inner);
+  for (std::size_t i = 0; i < loops.size(); ++i) loops[i].apply(g, areas[i]);
+  return g;
 }
 
 struct Try {
@@ -92,43 +251,39 @@ Try attempt(const Graph& g, Bytes budget, const PoseOptions& options, double tim
   if (all.peak <= budget) return {true, all.seconds};
   plan::Options solve{.budget = budget, .time_limit = time_limit, .effort = 200, .bounds = false};
   const plan::Plan plan = plan::solve(problem, solve);
-  return {plan.status == plan::Plan::Status::feasible || plan.status == plan::Plan::Status::optimal, plan.seconds};
+  return {plan.status == plan::Plan::Status::feasible || plan.status == plan::Plan::Status::optimal,
+          plan.seconds};
 }
 
 }  // namespace
 
 Graph smallest_loops(Graph graph) {
-  for (const PairNodes& pair : pairs_of(graph)) set_slots(graph, pair, 1);
+  for (const PairNodes& pair : pairs_of(graph)) set_area(graph, pair, 0);
   set_inner(graph, RegionCache::kLeast);
   return graph;
+}
+
+Graph fastest_loops(Graph graph, const PoseOptions& given) {
+  if (pairs_of(graph).empty()) return graph;
+  PoseOptions options = given;
+  if (!options.regions) options.regions = std::make_shared<RegionCache>();
+  const std::vector<Loop> loops = loops_of(graph, RegionCache::kWhatever, options);
+  std::vector<Bytes> areas;
+  for (const Loop& loop : loops) areas.push_back(loop.most());
+  return with_areas(std::move(graph), loops, areas, RegionCache::kWhatever);
 }
 
 Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit) {
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
-  if (attempt(graph, budget, options, 0).fits) return graph;
-  const std::vector<PairNodes> pairs = pairs_of(graph);
-  Graph best = smallest_loops(graph);
+  Graph best = fastest_loops(graph, options);
+  if (attempt(best, budget, options, 0).fits) return best;
+  best = smallest_loops(graph);
   double best_seconds = -1;
   for (const Bytes inner : {RegionCache::kWhatever, RegionCache::kLeast}) {
-    std::vector<LoopCosts> costs;
-    Bytes most = 0;
-    for (const PairNodes& pair : pairs) {
-      const Node& n = graph.nodes[pair.adjoint];
-      const std::int64_t trips = n.attrs.integer("trips");
-      const Bytes snapshot = snapshot_bytes(state_of(graph, n));
-      costs.push_back({.trips = trips, .slots = trips, .snapshot = snapshot, .advance = options.regions->at(n.regions[0], inner, options).seconds});
-      most += (trips - 1) * snapshot;
-    }
-    const auto with = [&](Bytes bytes) {
-      Graph g = graph;
-      set_inner(g, inner);
-      const std::vector<std::int64_t> slots = share(costs, bytes);
-      for (std::size_t i = 0; i < pairs.size(); ++i) set_slots(g, pairs[i], slots[i]);
-      return g;
-    };
+    const std::vector<Loop> loops = loops_of(graph, inner, options);
     const auto consider = [&](Bytes bytes) {
-      Graph g = with(bytes);
+      Graph g = with_areas(graph, loops, share(loops, bytes), inner);
       const Try t = attempt(g, budget, options, time_limit / 8);
       if (t.fits && (best_seconds < 0 || t.seconds < best_seconds)) {
         best_seconds = t.seconds;
@@ -138,9 +293,11 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
     };
     if (!consider(0)) continue;
     // Halving between what fits and what does not, until a snapshot more or less is all the difference.
+    Bytes most = 0, unit = std::numeric_limits<Bytes>::max();
+    for (const Loop& loop : loops)
+      most += loop.most(), unit = std::min(unit, std::max<Bytes>(1, loop.state()));
+    unit = std::min(unit, std::max<Bytes>(1, most / 1024));
     Bytes low = 0, high = std::min(most, budget) + 1;
-    Bytes unit = std::max<Bytes>(1, most / 1024);
-    for (const LoopCosts& c : costs) unit = std::min(unit, std::max<Bytes>(1, c.snapshot));
     for (int k = 0; k < 24 && high - low > unit; ++k) {
       const Bytes middle = low + (high - low) / 2;
       (consider(middle) ? low : high) = middle;
@@ -150,26 +307,47 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
 }
 
 Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit) {
-  if (!has_loops(graph) || memory.kind == Budget::Kind::unlimited) return graph;
+  if (!has_loops(graph)) return graph;
+  if (memory.kind == Budget::Kind::unlimited) return fastest_loops(std::move(graph), options);
   if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
   if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
     memory = Budget(plan::budget_at(pose(graph, options).problem, memory.fraction));
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }
 
-std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given) {
+std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given, std::string_view pattern) {
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
   std::vector<std::string> lines;
   for (const PairNodes& pair : pairs_of(graph)) {
     const Node& n = graph.nodes[pair.adjoint];
+    std::vector<ValueId> values = graph.nodes[pair.saving].out;
+    values.insert(values.end(), n.out.begin(), n.out.end());
+    if (std::none_of(values.begin(), values.end(), [&](ValueId v) { return glob_match(pattern, graph.value(v).name); })) continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-    const Bytes state = snapshot_bytes(state_of(graph, n)), kept = (s.slots - 1) * state;
-    const Bytes step = options.regions->at(n.regions[1], n.attrs.integer("inner", RegionCache::kWhatever), options).arena;
-    const LoopCosts costs{.trips = s.trips, .slots = s.slots, .snapshot = state};
-    const auto forward = static_cast<double>(costs.forward_steps(s.slots)) / static_cast<double>(s.trips);
-    lines.push_back(fmt::format("{} steps of {} in {}: {} snapshots and a {} step; {:.2g} forward runs a step; all states would take {}", s.trips,
-                                format_bytes(state), format_bytes(kept + step), s.slots - 1, format_bytes(step), forward, format_bytes((s.trips - 1) * state)));
+    const schedule::Sized sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, s.bytes);
+    Bytes step = 0;
+    for (std::size_t r = 0; r < n.regions.size(); ++r) {
+      const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
+      if (used)
+        step = std::max(
+            step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
+                      .arena);
+    }
+    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .period = s.period};
+    std::string kept;
+    if (s.period > 0) kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
+    if (sized.taped() && sized.all_at_once() && s.period == 0) {
+      kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
+    } else {
+      kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
+      if (sized.taped())
+        kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
+    }
+    lines.push_back(fmt::format(
+        "{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step; all states would take {}",
+        with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
+        costs.forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "tidemark/compile/pose.h"
 #include "tidemark/ops/loop_kernels.h"
@@ -16,11 +17,13 @@ namespace tidemark {
 // becomes a scan_saving and a scan_adjoint, with a slot for every step. Part of optimise().
 TIDEMARK_API Graph shape_loops(Graph graph);
 
+class LoopStore;
+
 // A region taken through optimise, pose, solve and lower.
 struct PlannedRegion {
   std::shared_ptr<const Kernel> kernel;
   double seconds = 0;
-  Bytes arena = 0;  // what its values take, workspace of its kernels included
+  Bytes arena = 0;                     // what its values take, workspace of its kernels included
   std::shared_ptr<const Posed> posed;  // as it was planned, for emit
   std::shared_ptr<const Program> program;
 };
@@ -31,9 +34,12 @@ class TIDEMARK_API RegionCache {
   // as can be found.
   static constexpr Bytes kWhatever = -1, kLeast = 0;
   const PlannedRegion& at(const Graph& region, Bytes budget, const PoseOptions& options);
+  // What both kernels of the pair with this number (`store`) use; its states lie in that tier.
+  std::shared_ptr<LoopStore> store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count);
 
  private:
   std::map<std::string, PlannedRegion> regions_;
+  std::map<std::string, std::shared_ptr<LoopStore>> stores_;
 };
 
 struct LoopTask {
@@ -43,20 +49,47 @@ struct LoopTask {
 // The kernel of a loop's node and the time it is expected to take.
 LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& options);
 
-// What a choice of slots costs.
+// What a loop and its adjoint cost with an area of so many bytes.
 struct LoopCosts {
-  std::int64_t trips = 0, slots = 0;
-  Bytes snapshot = 0;        // one state
-  double advance = 0;        // seconds of a step run again
-  std::int64_t forward_steps(std::int64_t slots) const;  // those of the first sweep and those run again
-  double seconds(std::int64_t slots) const;              // of what is run again
-};
+  std::int64_t trips = 0;
+  Bytes state = 0, tape = 0;  // a snapshot, a tape; 0: none is kept
+  // Seconds of a step: in the first sweep, run again, its adjoint from a state; the same with its tape made or used.
+  double body = 0, advance = 0, adjoint = 0, body_taping = 0, taping = 0, untaping = 0;
+  // States in a tier: one every so many steps, 0: none; seconds to copy one out and in, while steps run.
+  std::int64_t period = 0;
+  double write = 0, read = 0;
 
-// Sets the slots of every pair and the budgets of the steps so that the whole fits `budget` (bytes, resident ones included)
+  Bytes most() const {
+    return tape > 0 ? trips * tape : (trips - 1) * state;
+  }  // with more, nothing is gained
+  double first_sweep(Bytes bytes) const;
+  double reverse_sweep(Bytes bytes) const;
+  // Executions of a step's forward part, those inside an adjoint from a state included, for each step.
+  double forward_runs(Bytes bytes) const;
+  void in_tier_at(const TierSpec& tier);  // sets the seconds of copies
+  std::int64_t in_tier() const { return period > 0 ? (trips - 1) / period : 0; }  // states there
+};
+// What the loops of a graph keep in tier k.
+TIDEMARK_API Bytes loop_bytes(const Graph& graph, std::size_t tier);
+// The tiers with what loops leave of them, which is the planner's.
+std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec> tiers);
+
+// Which values of a step its tape holds: the fewest bytes from which the adjoint computes nothing of the step again, or nothing but
+// what is cheap.
+enum class TapeCut : std::uint8_t { all, cheap };
+struct TapedPair {
+  Node saving, adjoint;  // with the further regions and the attribute `tape`
+  Bytes tape = 0;
+};
+// The pair with tapes; nothing where there is none to keep.
+std::optional<TapedPair> taped_pair(const Node& saving, const Node& adjoint, TapeCut kind);
+
+// Sets the area of every pair, whether it keeps tapes, and the budgets of the steps so that the whole fits `budget` (bytes, resident ones included)
 // in the least predicted time that the search finds. Where nothing fits, the smallest choice is returned; the
 // planner says so.
 TIDEMARK_API Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& options, double time_limit);
-// The choice that takes the fewest bytes.
+// The choice that takes the least time, whatever it takes of memory; and the one that takes the fewest bytes.
+TIDEMARK_API Graph fastest_loops(Graph graph, const PoseOptions& options);
 TIDEMARK_API Graph smallest_loops(Graph graph);
 TIDEMARK_API bool has_loops(const Graph& graph);
 // What compile() does with the loops of a program: the budget, a fraction made bytes, is split first.
@@ -64,14 +97,16 @@ class Budget;
 Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
 
 // The program as a C++ file (emit/emit.h), its loops with their planned regions.
-TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options, bool exact);
+TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program,
+                                      const PoseOptions& options, bool exact);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
-// states would take 12 GB".
-TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options);
+// states would take 12 GB"; with tapes, how many and of how many bytes.
+// Only of loops a value of which has a name that matches.
+TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options, std::string_view pattern = "*");
 
 // Kernels of the pair.
-std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region);
-std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region);
+std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store);
+std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store);
 
 }  // namespace tidemark

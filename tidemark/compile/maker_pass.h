@@ -68,6 +68,8 @@ void for_each_node_task(MakerPass& pass, F&& f) {
 void find_factors(MakerPass& pass);      // masks and derivative factors
 void find_in_consumer(MakerPass& pass);  // cheap chains made inside the kernel that reads them
 void find_codecs(MakerPass& pass);
-void find_inverses(MakerPass& pass);  // x from y = x + f
+// x from y = x + f and the like; by the user's word without its rounding residual.
+inline constexpr const char* kPlainInverse = "inverse";
+void find_inverses(MakerPass& pass);
 
 }  // namespace tidemark

@@ -106,8 +106,8 @@ void add_makers(Posed& posed, const MakerOptions& options) {
   if (options.lossless) {
     find_factors(pass);
     find_in_consumer(pass);
-    find_inverses(pass);
   }
+  find_inverses(pass);
   find_codecs(pass);
   posed.makers = pass.finish();
 }

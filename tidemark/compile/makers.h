@@ -12,7 +12,7 @@ namespace tidemark {
 
 struct MakerOptions {
   bool lossless = true;
-  std::vector<std::string> allow;  // lossy codecs by name; the first is used
+  std::vector<std::string> allow;  // what is used by name alone: lossy codecs, slow ones
   int threads = 1;
   const DeviceProfile* profile = nullptr;  // null: cpu_profile(threads)
 };

@@ -54,18 +54,24 @@ std::optional<double> evaluate(const Node& node, std::span<const DType> in, DTyp
   return read(result->data(), out);
 }
 
+Graph verified(Graph g) {
+  verify(g);
+  return g;
+}
+
 }  // namespace
 
+Graph simplified(Graph graph, bool join) {
+  graph = verified(dce(graph));
+  graph = verified(fold(graph, evaluate));
+  graph = verified(cse(graph));
+  if (!join) return graph;
+  return verified(join_products(std::move(graph), {*find_op("matmul"), *find_op("add"), *find_op("permute"), *find_op("concat")}));
+}
+
 Graph optimise(Graph graph, const OptimiseOptions& options) {
-  const auto verified = [](Graph g) {
-    verify(g);
-    return g;
-  };
   if (options.simplify) {
-    graph = verified(dce(graph));
-    graph = verified(fold(graph, evaluate));
-    graph = verified(cse(graph));
-    graph = verified(join_products(std::move(graph), {*find_op("matmul"), *find_op("add"), *find_op("permute"), *find_op("concat")}));
+    graph = simplified(std::move(graph), options.join);
     graph = verified(join_rows(std::move(graph), *find_op("add"), *find_op("index_add"), *find_op("index_add_to")));
     graph = verified(cse(dce(graph)));
     graph = verified(turn_products(std::move(graph), *find_op("matmul"), *find_op("permute")));

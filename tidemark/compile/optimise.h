@@ -9,9 +9,13 @@ namespace tidemark {
 
 struct OptimiseOptions {
   bool simplify = true, fuse = true, layouts = true, early_updates = true;
-  static OptimiseOptions none() { return {false, false, false, false}; }
+  bool join = true;  // sums of thin products (ir/join.h); off behind split_batch, where they are sums over parts
+  static OptimiseOptions none() { return {false, false, false, false, false}; }
 };
 TIDEMARK_API Graph optimise(Graph graph, const OptimiseOptions& options = {});
+
+// The part of it that comes before the batch is split: what is not needed or known goes, and with `join` sums of thin products are joined.
+TIDEMARK_API Graph simplified(Graph graph, bool join = true);
 
 // Makes every update one that its storage can take: made in place from the old version by a node that no reader of the
 // old version follows. Where that is not so, an `assign` at the end is.

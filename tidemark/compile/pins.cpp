@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tidemark/base/text.h"
+#include "tidemark/compile/micro_batches.h"
 #include "tidemark/compile/task_list.h"
 
 namespace tidemark {
@@ -99,7 +99,7 @@ void apply_pins(Posed& posed, const std::vector<Pin>& pins) {
     bool any = false;
     for (plan::BufferId b = 0; b < static_cast<plan::BufferId>(pinned.size()); ++b) {
       const std::string name = posed.problem.buffers[at(b)].name;
-      if (!glob_match(pin.pattern, name)) continue;
+      if (!names(pin.pattern, name)) continue;
       any = true;
       if (pinned[at(b)]) continue;  // the first pin that matches holds
       pinned[at(b)] = 1;

@@ -20,31 +20,7 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   // With other ways to make values what is solved is not the problem itself, and a plan for it is no start.
   if (posed.makers.empty()) solve_options.warm_start = how.from;
   if (how.stop) solve_options.progress = [&](const plan::Progress&) { return !how.stop(); };
-  if (options.memory.kind == Budget::Kind::bytes && options.memory.bytes < 0) {
-    fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", options.memory.bytes);
-  }
-  if (options.memory.kind == Budget::Kind::fraction &&
-      !(options.memory.fraction >= 0 && options.memory.fraction <= 10)) {
-    fail(Error::Kind::usage,
-         "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB",
-         options.memory.fraction);
-  }
-  switch (options.memory.kind) {
-    case Budget::Kind::unlimited:
-      break;
-    case Budget::Kind::bytes:
-      solve_options.budget = options.memory.bytes;
-      break;
-    case Budget::Kind::fraction: {
-      const Bytes resident = plan::resident_bytes(problem);
-      solve_options.budget =
-          resident + static_cast<Bytes>(options.memory.fraction *
-                                        static_cast<double>(plan::store_all_live_peak(problem) - resident));
-      break;
-    }
-    case Budget::Kind::minimum:
-      break;
-  }
+  solve_options.budget = budget_of(problem, options.memory);
   const bool minimum = options.memory.kind == Budget::Kind::minimum;
   const std::string planner = !options.planner.empty()               ? options.planner
                               : solve_options.budget < 0 && !minimum ? "store_all"
@@ -104,6 +80,20 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
 }
 
 }  // namespace
+
+Bytes budget_of(const plan::Problem& problem, const Budget& memory) {
+  switch (memory.kind) {
+    case Budget::Kind::bytes:
+      if (memory.bytes < 0) fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", memory.bytes);
+      return memory.bytes;
+    case Budget::Kind::fraction:
+      if (!(memory.fraction >= 0 && memory.fraction <= 10))
+        fail(Error::Kind::usage, "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB", memory.fraction);
+      return plan::budget_at(problem, memory.fraction);
+    default:
+      return plan::Options{}.budget;
+  }
+}
 
 Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how) {
   Planned planned = plan_and_lower(posed, options, how);

@@ -8,6 +8,9 @@
 
 namespace tidemark {
 
+// In bytes; -1: none, or the least there is. Throws Error(usage) for what is none.
+Bytes budget_of(const plan::Problem& problem, const Budget& memory);
+
 struct Planned {
   plan::Plan plan;
   Program program;

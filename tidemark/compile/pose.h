@@ -6,6 +6,7 @@
 #include "tidemark/plan/problem.h"
 #include "tidemark/runtime/binding.h"
 #include "tidemark/runtime/profile.h"
+#include "tidemark/store/tier_store.h"
 
 namespace tidemark {
 
@@ -16,6 +17,7 @@ struct PoseOptions {
   const DeviceProfile* profile = nullptr;  // null: cpu_profile(threads)
   std::string name = "program";
   std::shared_ptr<RegionCache> regions;  // of loops; null: one for this call
+  std::vector<TierSpec> tiers{};         // where loops may keep states, their rates measured
 };
 
 // Another way to have a value when it is wanted (compile/makers.h): tasks that run, and tasks that they run instead of.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/optimise.h"
 #include "tidemark/emit/emit.h"
@@ -66,12 +67,21 @@ constexpr std::int64_t kEffort = 40;
 
 }  // namespace
 
-const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const PoseOptions& options) {
+std::shared_ptr<LoopStore> RegionCache::store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count) {
+  std::shared_ptr<LoopStore>& store = stores_[fmt::format("{} {} {} {}", pair, tier.name, state, count)];
+  if (!store) store = std::make_shared<LoopStore>(tier, state, count);
+  return store;
+}
+
+const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const PoseOptions& given) {
+  PoseOptions options = given;
+  options.tiers.clear();  // loops inside a step keep what they keep in the step
   const std::string key = fmt::format("{} {} {}", hash(region), budget, options.threads);
   const auto found = regions_.find(key);
   if (found != regions_.end()) return found->second;
   Graph g = optimise(with_destinations(region));
   // Loops inside take their part of the same budget.
+  if (has_loops(g) && budget == kWhatever) g = fastest_loops(std::move(g), options);
   if (has_loops(g) && budget == kLeast) g = smallest_loops(std::move(g));
   if (has_loops(g) && budget > 0) {
     Bytes resident = 0;
@@ -105,13 +115,21 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
   const Bytes budget = spec.attrs.integer("inner", RegionCache::kWhatever);
-  std::vector<double> seconds;
+  std::vector<double> seconds(spec.regions.size(), 0);
   const RegionKernel region = [&](const Graph& g, int) {
     const PlannedRegion& planned = options.regions->at(g, budget, options);
-    seconds.push_back(planned.seconds);
+    seconds[static_cast<std::size_t>(&g - spec.regions.data())] = planned.seconds;
     return planned.kernel;
   };
   const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
+  // States in a tier, of either half of a pair.
+  const auto stored = [&](LoopCosts& costs) -> std::shared_ptr<LoopStore> {
+    costs.period = spec.attrs.integer("period", 0);
+    if (costs.period == 0) return nullptr;
+    const TierSpec& tier = options.tiers.at(static_cast<std::size_t>(spec.attrs.integer("tier")));
+    costs.in_tier_at(tier);
+    return options.regions->store(spec.attrs.integer("store"), tier, costs.state, costs.in_tier());
+  };
   if (&op == &scan_op) {
     auto kernel = scan_kernel(spec, region);
     return {std::move(kernel), trips * seconds[0]};
@@ -126,14 +144,21 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
     return {std::move(kernel), std::max(seconds[0], seconds[1])};
   }
   if (&op == &scan_saving_op) {
-    auto kernel = saving_kernel(spec, region);
-    return {std::move(kernel), trips * seconds[0]};
+    std::vector<Type> state;
+    for (const std::int64_t i : spec.attrs.integers("snapshot")) state.push_back(spec.in[static_cast<std::size_t>(i)].type);
+    LoopCosts costs{.trips = spec.attrs.integer("trips"), .state = snapshot_bytes(state), .tape = spec.attrs.integer("tape", 0)};
+    auto kernel = saving_kernel(spec, region, stored(costs));
+    costs.body = seconds[0];
+    if (costs.tape > 0) costs.body_taping = seconds[1];
+    return {std::move(kernel), costs.first_sweep(spec.attrs.integer("bytes"))};
   }
   if (&op == &scan_adjoint_op) {
-    auto kernel = adjoint_kernel(spec, region);
     const AdjointShape s = adjoint_shape(spec.attrs, spec.regions);
-    const LoopCosts costs{.trips = s.trips, .slots = s.slots, .advance = seconds[0]};
-    return {std::move(kernel), costs.seconds(s.slots) + trips * seconds[1]};
+    LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape};
+    auto kernel = adjoint_kernel(spec, region, stored(costs));
+    costs.advance = seconds[0], costs.adjoint = seconds[1];
+    if (costs.tape > 0) costs.taping = seconds[2], costs.untaping = seconds[3];
+    return {std::move(kernel), costs.reverse_sweep(s.bytes)};
   }
   return {std::shared_ptr<const Kernel>(prepare(op, spec)), 0};
 }

@@ -19,6 +19,12 @@ bool updates(const plan::Task& task) {
                      [&](plan::BufferId b) { return contains(task.reads, b); });
 }
 
+const Node& node_of(const Posed& posed, plan::TaskId task) {
+  static const Node none;
+  const std::int32_t n = posed.binding.node_of_task[at(task)];
+  return n < 0 ? none : posed.binding.graph.nodes[at(n)];
+}
+
 }  // namespace
 
 void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
@@ -40,12 +46,6 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
         plan::Buffer& buffer = problem.buffers[at(b)];
         if (!glob_match(pattern, buffer.name)) continue;
         any = true;
-        if (spec.can_fail()) {
-          fail(Error::Kind::unsupported,
-               "[tiers] '{}' cannot live in '{}': arguments are kept in memory; let a tier without a folder "
-               "hold it",
-               buffer.name, spec.name);
-        }
         if (buffer.start >= 0) continue;
         buffer.resident = false;
         buffer.start = buffer.end = id;
@@ -71,12 +71,16 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
         const Kernel* kernel = posed.binding.kernel_of_task[at(step.id)].get();
         if (kernel->can_overflow() && updated != nullptr)
           return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
+        if (copies && updated != nullptr && node_of(posed, step.id).attrs.find("period") != nullptr &&
+            tiers[at(static_cast<std::int32_t>(node_of(posed, step.id).attrs.integer("tier")))].can_fail())
+          return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name, *updated);
         if (updates(task) && updated == nullptr) updated = &task.name;
         break;
       }
       case plan::Step::Kind::evict:
       case plan::Step::Kind::fetch:
-        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail();
+        // What the caller keeps there has its room in the file already.
+        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail() && problem.buffers[at(step.id)].start != step.tier;
         break;
       case plan::Step::Kind::wait:
         if (may_fail[at(step.id)] && updated != nullptr)

@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-// Throws Error(usage) for a pattern of `holds` that no argument matches, and for state kept where a copy can fail.
+// Throws Error(usage) for a pattern of `holds` that no argument matches.
 void add_tiers(Posed& posed, std::span<const TierSpec> tiers);
 
 // "" or what a failure in the middle of the step would leave half done: an update that a codec which can overflow, or with `copies`

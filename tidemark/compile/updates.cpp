@@ -38,6 +38,16 @@ void copy_returned_versions(Graph& graph) {
   graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
 }
 
+// Whether the node may write `next` into the storage of `old`, which it reads.
+bool may_take(const Node& node, ValueId old, ValueId next) {
+  for (const auto& [i, o] : node.op->facts.in_place) {
+    if (i < static_cast<int>(node.in.size()) && o < static_cast<int>(node.out.size()) &&
+        node.in[static_cast<std::size_t>(i)] == old && node.out[static_cast<std::size_t>(o)] == next)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Graph place_updates(Graph graph) {
@@ -62,14 +72,7 @@ Graph place_updates(Graph graph) {
     if (direct && !only_written) {
       const Node& node = graph.nodes[static_cast<std::size_t>(n)];
       direct = std::count(node.in.begin(), node.in.end(), old) == 1 &&
-               std::any_of(node.op->facts.in_place.begin(), node.op->facts.in_place.end(),
-                           [&](const auto& pair) {
-                             return pair.first < static_cast<int>(node.in.size()) &&
-                                    pair.second < static_cast<int>(node.out.size()) &&
-                                    node.in[static_cast<std::size_t>(pair.first)] == old &&
-                                    node.out[static_cast<std::size_t>(pair.second)] == next;
-                           }) &&
-               covers_alike(graph.value(old), graph.value(next));
+               may_take(node, old, next) && covers_alike(graph.value(old), graph.value(next));
       // Another input that views the old version would be overwritten under the kernel.
       for (const ValueId v : node.in) direct = direct && (v == old || root_of(graph, v) != old);
     }

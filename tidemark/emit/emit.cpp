@@ -5,7 +5,6 @@
 
 #include "tidemark/emit/prelude.h"
 #include "tidemark/emit/writer.h"
-#include "tidemark/ops/loops.h"
 
 namespace tidemark {
 namespace {
@@ -64,9 +63,12 @@ class Emitter {
     const Graph& g = s.binding.graph;
     std::string body;
     for (const Instr& instr : s.program.instrs) {
-      if (instr.kind != Instr::Kind::run) fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
+      if (instr.kind != Instr::Kind::run)
+        fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
       const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
-      if (n < 0) fail(Error::Kind::unsupported, "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
+      if (n < 0)
+        fail(Error::Kind::unsupported,
+             "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
       const Node& node = g.nodes[static_cast<std::size_t>(n)];
       Task task{.graph = g, .node = node};
       const Place* p = s.program.places.data() + instr.first_place;
@@ -90,12 +92,9 @@ class Emitter {
   void write(const Task& t, std::string& out) {
     if (emitting::is_map(t.node)) {
       emitting::write_map(t, out);
-    } else if (t.node.op == &scan_op || t.node.op == &scan_saving_op) {
-      write_scan(t, out);
-    } else if (t.node.op == &scan_adjoint_op) {
-      write_adjoint(t, out);
-    } else if (t.node.op == &cond_op) {
-      write_cond(t, out);
+    } else if (emitting::write_loop(
+                   t, [&](std::size_t which) { return region(t, which); }, out)) {
+      return;
     } else if (!emitting::write_move(t, out)) {
       const std::size_t before = out.size();
       if (!emitting::write_product(t, out))
@@ -115,194 +114,6 @@ class Emitter {
     regions_.emplace(&s.program, name);
     function(s, name, "static void");
     return name;
-  }
-
-  // Loops call a region with q: its inputs, then the places of its outputs.
-  void write_scan(const Task& t, std::string& out) {
-    const LoopShape s = loop_shape(t.node);
-    const Graph& body = t.node.regions[0];
-    const std::string f = region(t, 0);
-    const std::size_t in = body.inputs.size();
-    const auto bytes = [&](ValueId v) { return body.type(v).bytes(); };
-    const auto c = static_cast<std::size_t>(s.carries), consts = static_cast<std::size_t>(s.first_const());
-    std::vector<Bytes> second(c);
-    Bytes work = 0;
-    for (std::size_t i = 0; i < c; ++i) second[i] = work, work += round_up(bytes(body.outputs[i]), 64);
-    out += fmt::format("    Bytes q[{}] = {{}};\n    Bytes work = {};\n",
-                       std::max<std::size_t>(1, in + body.outputs.size()), t.workspace);
-    for (std::size_t i = 0; i < in; ++i) out += fmt::format("    q[{}] = {};\n", i, t.in[i]);
-    const bool saving = t.node.op == &scan_saving_op;
-    out += s.counted ? fmt::format("    const std::int64_t n = *(const std::int64_t*)({});\n", t.in.back())
-                     : fmt::format("    constexpr std::int64_t n = {};\n", s.trips);
-    std::int64_t slots = 0;
-    Bytes snapshot = 0;
-    std::vector<std::int64_t> offset_of(c, -1);
-    if (saving) {
-      slots = t.node.attrs.integer("slots");
-      for (const std::int64_t i : t.node.attrs.integers("snapshot")) {
-        offset_of[static_cast<std::size_t>(i)] = snapshot;
-        snapshot += round_up(bytes(body.inputs[static_cast<std::size_t>(i)]), 64);
-      }
-      out += fmt::format(
-          "    std::int64_t kept = 0, depth = 0;\n    const auto next_kept = [&] {{ return {} - depth < 2 || "
-          "n - kept < 2 ? -1 : kept + split_of(n - kept, {} - depth); }};\n",
-          slots, slots);
-      out += "    std::int64_t next = next_kept();\n";
-    }
-    out += "    for (std::int64_t i = 0; i < n; ++i) {\n";
-    out += s.reverse ? "      const std::int64_t t = n - 1 - i;\n" : "      const std::int64_t t = i;\n";
-    out += "      (void)t;\n";
-    for (std::size_t i = 0; i < c; ++i)
-      out +=
-          fmt::format("      q[{}] = (n - 1 - i) % 2 == 0 ? {} : work + {};\n", in + i, t.out[i], second[i]);
-    if (saving) {
-      out +=
-          "      if (i + 1 == next) {  // the state that this step makes is kept: it is made in its slot\n";
-      for (std::size_t i = 0; i < c; ++i) {
-        if (offset_of[i] >= 0)
-          out += fmt::format("        q[{}] = {} + depth * {} + {};\n", in + i, t.out.back(), snapshot,
-                             offset_of[i]);
-      }
-      out += "      }\n";
-    }
-    for (std::size_t i = c; i < consts; ++i)
-      out += fmt::format("      q[{}] = {} + t * {};\n", i, t.in[i], bytes(body.inputs[i]));
-    for (std::size_t o = c; o < body.outputs.size(); ++o)
-      out += fmt::format("      q[{}] = {} + t * {};\n", in + o, t.out[o], bytes(body.outputs[o]));
-    out += fmt::format("      {}(q, work + {});\n", f, work);
-    for (std::size_t i = 0; i < c; ++i) out += fmt::format("      q[{}] = q[{}];\n", i, in + i);
-    if (saving)
-      out +=
-          "      if (i + 1 == next) {\n        kept = next;\n        ++depth;\n        next = next_kept();\n "
-          "     }\n";
-    out += "    }\n";
-    for (std::size_t i = 0; i < c; ++i)
-      out += fmt::format("    copy({}, q[{}], {});\n", t.out[i], i, bytes(body.outputs[i]));
-    if (s.counted) {
-      for (std::size_t o = c; o < body.outputs.size(); ++o)
-        out += fmt::format("    if (n < {1}) std::memset({0} + n * {2}, 0, ({1} - n) * {2});\n", t.out[o],
-                           s.trips, bytes(body.outputs[o]));
-    }
-  }
-
-  void write_adjoint(const Task& t, std::string& out) {
-    const AdjointShape s = adjoint_shape(t.node.attrs, t.node.regions);
-    const Graph &advance = t.node.regions[0], &adjoint = t.node.regions[1];
-    const bool again = s.slots < s.trips;
-    const std::string back = region(t, 1), on = again ? region(t, 0) : "";
-    std::vector<Bytes> offset;
-    Bytes snapshot = 0;
-    for (const ValueId v : advance.outputs)
-      offset.push_back(snapshot), snapshot += round_up(advance.type(v).bytes(), 64);
-    const auto a = static_cast<std::size_t>(s.adjoints), states = static_cast<std::size_t>(s.states);
-    std::vector<Bytes> second(a);
-    Bytes work = again ? round_up(s.slots * 8, 64) + 2 * snapshot : 0;
-    const Bytes working = again ? round_up(s.slots * 8, 64) : 0;
-    for (std::size_t i = 0; i < a; ++i)
-      second[i] = work, work += round_up(adjoint.type(adjoint.outputs[i]).bytes(), 64);
-    const auto at = [&](int i) { return t.in[static_cast<std::size_t>(i)]; };
-    out +=
-        fmt::format("    constexpr std::int64_t n = {};\n    Bytes work = {};\n    Bytes snapshots = {};\n",
-                    s.trips, t.workspace, again ? t.out[0] : t.in[0]);
-    if (again)
-      out += fmt::format("    copy(snapshots, {}, {});\n", t.in[0], t.graph.type(t.node.in[0]).bytes());
-    const std::size_t in = adjoint.inputs.size();
-    out += fmt::format("    Bytes q[{}] = {{}};\n", std::max<std::size_t>(1, in + adjoint.outputs.size()));
-    out += "    // A state: an address that its arrays are counted from, or null for the first one.\n";
-    const auto array = [&](const std::string& state, std::size_t i) {
-      return fmt::format("{0} != nullptr ? {0} + {1} : {2}", state, offset[i],
-                         at(s.first_state() + static_cast<int>(i)));
-    };
-    for (std::size_t i = 0; i < a; ++i)
-      out += fmt::format("    q[{}] = {};\n", i, at(s.first_adjoint() + static_cast<int>(i)));
-    const std::size_t reads = s.states_read.size(), xs = static_cast<std::size_t>(s.adjoint_xs);
-    for (int i = 0; i < s.adjoint_consts; ++i)
-      out += fmt::format("    q[{}] = {};\n", a + reads + xs + static_cast<std::size_t>(i),
-                         at(s.first_adjoint_const() + i));
-    out += "    const auto reverse = [&](std::int64_t i, Bytes state) {\n";
-    out += s.reverse ? "      const std::int64_t t = i;\n      (void)t;\n"
-                     : "      const std::int64_t t = n - 1 - i;\n      (void)t;\n";
-    for (std::size_t i = 0; i < a; ++i)
-      out += fmt::format("      q[{}] = i % 2 == 0 ? {} : work + {};\n", in + i, t.out[1 + i], second[i]);
-    for (std::size_t k = 0; k < reads; ++k)
-      out += fmt::format("      q[{}] = {};\n", a + k,
-                         array("state", static_cast<std::size_t>(s.states_read[k])));
-    for (std::size_t k = 0; k < xs; ++k)
-      out += fmt::format("      q[{}] = {} + t * {};\n", a + reads + k,
-                         at(s.first_adjoint_x() + static_cast<int>(k)),
-                         adjoint.type(adjoint.inputs[a + reads + k]).bytes());
-    for (std::size_t o = a; o < adjoint.outputs.size(); ++o)
-      out += fmt::format("      q[{}] = {} + t * {};\n", in + o, t.out[1 + o],
-                         adjoint.type(adjoint.outputs[o]).bytes());
-    out += fmt::format("      {}(q, work + {});\n", back, work);
-    for (std::size_t i = 0; i < a; ++i) out += fmt::format("      q[{}] = q[{}];\n", i, in + i);
-    out += "    };\n";
-    if (!again) {
-      out += fmt::format(
-          "    for (std::int64_t i = n - 1; i >= 0; --i) reverse(i, i == 0 ? nullptr : snapshots + (i - 1) * "
-          "{});\n",
-          snapshot);
-    } else {
-      const std::size_t p_in = advance.inputs.size();
-      out += fmt::format("    Bytes p[{}] = {{}};\n", p_in + states);
-      for (int i = 0; i < s.advance_consts; ++i)
-        out += fmt::format("    p[{}] = {};\n", s.states + s.advance_xs + i, at(s.first_advance_const() + i));
-      out +=
-          "    const auto advance = [&](std::int64_t from, std::int64_t to, Bytes state, Bytes into) {\n     "
-          " for (std::int64_t i = from; i < to; ++i) {\n";
-      out += s.reverse ? "        const std::int64_t t = i;\n        (void)t;\n"
-                       : "        const std::int64_t t = n - 1 - i;\n        (void)t;\n";
-      out += fmt::format(
-          "        Bytes next = i + 1 == to && into != nullptr ? into : work + {} + (i & 1) * {};\n", working,
-          snapshot);
-      for (std::size_t i = 0; i < states; ++i)
-        out += fmt::format("        p[{}] = {};\n        p[{}] = next + {};\n", i, array("state", i),
-                           p_in + i, offset[i]);
-      for (int x = 0; x < s.advance_xs; ++x)
-        out += fmt::format("        p[{}] = {} + t * {};\n", s.states + x, at(s.first_advance_x() + x),
-                           advance.type(advance.inputs[states + static_cast<std::size_t>(x)]).bytes());
-      out += fmt::format(
-          "        {}(p, work + {});\n        state = next;\n      }}\n      return state;\n    }};\n", on,
-          work);
-      out += fmt::format(
-          "    const auto slot = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? nullptr : snapshots "
-          "+ (depth - 1) * {0}; }};\n"
-          "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
-          "    std::int64_t depth = 1;\n"
-          "    kept[0] = 0;\n"
-          "    for (; depth < {1} && n - kept[depth - 1] > 1; ++depth) kept[depth] = kept[depth - 1] + "
-          "split_of(n - kept[depth - 1], {1} - depth + 1);\n"
-          "    for (std::int64_t to = n; to > 0;) {{\n"
-          "      const std::int64_t top = kept[depth - 1];\n"
-          "      if (top == to) {{\n"
-          "        --depth;\n"
-          "      }} else if (to - top == 1) {{\n"
-          "        reverse(top, slot(depth - 1));\n"
-          "        to = top;\n"
-          "      }} else if (depth == {1}) {{\n"
-          "        reverse(to - 1, advance(top, to - 1, slot(depth - 1), nullptr));\n"
-          "        --to;\n"
-          "      }} else {{\n"
-          "        kept[depth] = top + split_of(to - top, {1} - depth + 1);\n"
-          "        advance(top, kept[depth], slot(depth - 1), slot(depth));\n"
-          "        ++depth;\n"
-          "      }}\n"
-          "    }}\n",
-          snapshot, s.slots);
-    }
-    for (std::size_t i = 0; i < a; ++i)
-      out += fmt::format("    copy({}, q[{}], {});\n", t.out[1 + i], i,
-                         adjoint.type(adjoint.outputs[i]).bytes());
-  }
-
-  void write_cond(const Task& t, std::string& out) {
-    const std::size_t in = t.in.size() - 1;
-    out += fmt::format("    Bytes q[{}] = {{}};\n", in + t.out.size() + 1);
-    for (std::size_t i = 0; i < in; ++i) out += fmt::format("    q[{}] = {};\n", i, t.in[i + 1]);
-    for (std::size_t o = 0; o < t.out.size(); ++o) out += fmt::format("    q[{}] = {};\n", in + o, t.out[o]);
-    const std::string yes = region(t, 0), no = region(t, 1);
-    out += fmt::format("    if (*({}) != 0) {}(q, {});\n    else {}(q, {});\n", t.in[0], yes, t.workspace, no,
-                       t.workspace);
   }
 
   const EmitOptions& options_;

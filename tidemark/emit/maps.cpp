@@ -198,22 +198,6 @@ void write_fold(Chain& c, const Node& fold, std::size_t output, std::string& out
   }
   if (std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; }) > 1)
     refuse(c.task.node, "a reduction over axes with others between them; reduce one after the other");
-  // The executor walks in the order of the first operand that covers the domain.
-  for (const auto& [v, i] : c.inputs) {
-    const Sizes s = c.domain_strides(c.task.input(i));
-    bool covers = true, sorted = true;
-    std::int64_t last = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t a = 0; a < rank; ++a) {
-      if (c.domain.sizes()[a] == 1) continue;
-      covers = covers && s[a] != 0;
-      sorted = sorted && s[a] <= last;
-      last = s[a];
-    }
-    if (!covers) continue;
-    if (!sorted && c.maps.empty())
-      refuse(c.task.node, "a reduction over a transposed array; make it contiguous first");
-    break;
-  }
   std::int64_t extent[3] = {1, 1, 1};  // outside, folded, inside
   std::vector<std::size_t> axes[3];
   bool inside = false;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "tidemark/emit/emit.h"
 #include "tidemark/ir/op.h"
 
@@ -40,5 +42,8 @@ void write_map(const Task& task, std::string& out);   // elementwise ops, fused 
 bool write_move(const Task& task, std::string& out);  // false: not an op of its own
 bool write_product(const Task& task, std::string& out);
 bool is_map(const Node& node);
+// Loops and branches; `region`: the name of the function of a region. False: not one of them.
+using RegionName = std::function<std::string(std::size_t which)>;
+bool write_loop(const Task& task, const RegionName& region, std::string& out);
 
 }  // namespace tidemark::emitting

@@ -71,6 +71,7 @@ Tensors interpret(const Graph& graph, Tensors known, const Tensor& beside) {
     const Node& node = graph.nodes[n];
     in.clear();
     for (const ValueId v : node.in) in.push_back(known[static_cast<std::size_t>(v)]);
+    const Attribution attribution(graph, node);
     const Where where = Where::current();
     Tensors out = in.empty() ? beside.recorder()->record(*node.op, {}, node.attrs, node.regions, where)
                              : apply(*node.op, in, node.attrs, where, node.regions);

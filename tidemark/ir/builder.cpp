@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ir/builder.h"
 
+#include <utility>
+
 namespace tidemark {
+
+namespace {
+thread_local Attribution* attribution = nullptr;
+}
+
+Attribution::Attribution(const Graph& graph, const Node& node)
+    : graph_(graph), node_(node), outer_(std::exchange(attribution, this)) {}
+Attribution::~Attribution() { attribution = outer_; }
 
 ValueId Builder::add_value(const Type& type, const std::string& name) {
   graph_.values.push_back(Value{.type = type, .name = name});
@@ -64,10 +74,12 @@ Tensors Builder::record(const Op& op, std::span<const Tensor> in, Attrs attrs, s
   name += op.name;
   Tensors results;
   results.reserve(out.size());
-  for (const Type& type : out) {
-    node.out.push_back(add_value(type, name));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool given = attribution != nullptr && i < attribution->node_.out.size();
+    node.out.push_back(add_value(out[i], given ? attribution->graph_.value(attribution->node_.out[i]).name : name));
     results.push_back(tensor(node.out.back()));
   }
+  if (attribution != nullptr) node.loc = attribution->node_.loc;
   graph_.nodes.push_back(std::move(node));
   return results;
 }

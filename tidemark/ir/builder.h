@@ -39,4 +39,20 @@ class TIDEMARK_API Builder : public Recorder {
   bool finished_ = false;
 };
 
+// While it lives, what Builders of this thread record carries the line and the names of `node` in `graph`: a node that a
+// transform wrote, and that is now recorded elsewhere, still belongs to the user's line.
+class TIDEMARK_API Attribution {
+ public:
+  Attribution(const Graph& graph, const Node& node);
+  ~Attribution();
+  Attribution(const Attribution&) = delete;
+  Attribution& operator=(const Attribution&) = delete;
+
+ private:
+  friend class Builder;
+  const Graph& graph_;
+  const Node& node_;
+  Attribution* outer_;
+};
+
 }  // namespace tidemark

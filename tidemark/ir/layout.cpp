@@ -25,8 +25,12 @@ class Pass {
         copy_(copy),
         order_(g_.values.size()),
         copies_(g_.values.size()),
-        is_input_(g_.values.size(), 0) {
+        is_input_(g_.values.size(), 0),
+        readers_(g_.values.size(), 0) {
     for (const ValueId v : g_.inputs) is_input_[at(v)] = 1;
+    for (const Node& node : g_.nodes) {
+      for (std::size_t i = 0; i < node.in.size(); ++i) readers_[at(node.in[i])] += node.op->packed != nullptr;
+    }
   }
 
   Graph run() {
@@ -86,12 +90,12 @@ class Pass {
       return v.type.shape.sizes().size() == order.size();
     };
     // The order to work in: the op's own, else that of its inputs.
-    Order order = op.preferred_order;
+    Order order = op.channels_last ? Order{0, 2, 3, 1} : Order{};
     for (std::size_t i = 0; i < node.in.size() && order.empty(); ++i) order = order_[at(node.in[i])];
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       Value& v = spec.in[i];
       const Layout now = v.layout;
-      if (!op.preferred_order.empty() && fits(v, order)) {
+      if (op.channels_last && fits(v, order)) {
         v.layout = ordered(v.type.shape, order);
         if (now == v.layout) continue;
         if (accepts(i)) {
@@ -99,6 +103,13 @@ class Pass {
           continue;
         }
         v.layout = now;
+      }
+      if (op.packed != nullptr) {
+        if (std::optional<Layout> form = op.packed(spec, static_cast<int>(i), readers_[at(node.in[i])])) {
+          node.in[i] = copied(node.in[i], std::move(*form), {});
+          v.layout = g_.value(node.in[i]).layout;
+          continue;
+        }
       }
       if (now.dense_row_major() || accepts(i)) continue;
       node.in[i] = copied(node.in[i], {}, {});
@@ -140,6 +151,7 @@ class Pass {
   std::vector<Order> order_;                  // of each value's axes in memory; empty: row-major, or a view
   std::vector<std::vector<ValueId>> copies_;  // of each value, in other layouts
   std::vector<char> is_input_;
+  std::vector<int> readers_;  // of each value: inputs of nodes that may want it packed
 };
 
 }  // namespace

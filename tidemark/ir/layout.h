@@ -8,8 +8,9 @@
 namespace tidemark {
 
 // - An op with Op::view becomes an alias wherever strides can express it.
-// - An op with a preferred_order gets its arrays of 4 axes in that order, where it accepts them so; ops that take any
+// - An op that wants channels last gets its arrays of 4 axes so, where it accepts them; ops that take any
 //   strides go on in the order their inputs have.
+// - An input that many read, and that Op::packed has a better form for, is copied into that form.
 // - An input in a layout that Op::accepts refuses is copied by `copy` (the op `contiguous`) first, once for all readers.
 // - Outputs of the graph are dense and row-major.
 // Shapes stay as they are: every rule that looks at them is none the wiser.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <optional>
 
 #include "tidemark/ir/kernel.h"
@@ -69,12 +70,52 @@ struct Sample {
   double diagonal = 0;  // added to the diagonals of input 0: matrices that can be factored
 };
 
+// Pairs (input, output): the output may take the input's storage. A literal type, like all of an Op, so that ops exist
+// before any code runs.
+class InPlace {
+ public:
+  struct Pair {
+    int in, out;
+  };
+  constexpr InPlace() = default;
+  constexpr InPlace(std::initializer_list<Pair> pairs) {
+    for (const Pair& p : pairs) pairs_[static_cast<std::size_t>(count_++)] = p;
+  }
+  // Whichever input and output share storage.
+  static constexpr InPlace any() {
+    InPlace all;
+    all.count_ = kInputs * kOutputs;
+    return all;
+  }
+
+  class Iterator {
+   public:
+    constexpr Iterator(const InPlace& of, int at) : of_(&of), at_(at) {}
+    constexpr Pair operator*() const {
+      return of_->count_ <= kListed ? of_->pairs_[static_cast<std::size_t>(at_)] : Pair{at_ / kOutputs, at_ % kOutputs};
+    }
+    constexpr Iterator& operator++() { return ++at_, *this; }
+    constexpr bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    const InPlace* of_;
+    int at_;
+  };
+  constexpr Iterator begin() const { return {*this, 0}; }
+  constexpr Iterator end() const { return {*this, count_}; }
+
+ private:
+  static constexpr int kListed = 2, kInputs = 24, kOutputs = 12;
+  std::array<Pair, kListed> pairs_{};
+  int count_ = 0;
+};
+
 struct Facts {
   bool deterministic = true;     // same inputs, same bits
   bool random = false;           // draws from a counter: inputs hold the key
   bool zero_derivative = false;  // gradients through it are zero (comparisons, floor, indices)
   bool effect = false;
-  std::vector<std::pair<int, int>> in_place{};  // (input, output): the output may take the input's storage
+  InPlace in_place{};
 };
 
 // One tile of an elementwise op: `n` contiguous elements of the compute types. Parameters come from the
@@ -91,12 +132,17 @@ using TileFunction = void (*)(const TileArgs&);
 // Reductions that a fused chain may end in: over the attribute "axes" (ascending), with "keep" as a flag.
 enum class Fold : std::uint8_t { none, sum, max, min, prod };
 
+struct CutArgs;  // ir/cut.h
+struct Cut;
+
 struct Op {
   const char* name;
   const char* doc;
   std::vector<Type> (*infer)(const InferArgs&);
   Tensors (*vjp)(const Rule&) = nullptr;  // one result per input; may be undefined where no gradient flows
   Tensors (*jvp)(const Rule&) = nullptr;  // one result per output
+  // How the samples of a batch pass through (ir/cut.h). Null: elementwise ops and reductions by what they are, others mix them.
+  std::optional<Cut> (*cut)(const CutArgs&) = nullptr;
   Facts facts{};
   Cost (*cost)(const KernelSpec&) = nullptr;  // default: bytes in and out, a flop an element
   // The fast kernel, or null (as a result too: "not for these types"); then the plain one beside it runs.
@@ -108,9 +154,10 @@ struct Op {
   // Whether a kernel takes input i in the layout it has in the spec. Default: dense row-major only. Indices
   // behind the inputs ask for outputs (spec.in.size() + o), in a dense order of their axes.
   bool (*accepts)(const KernelSpec&, int array) = nullptr;
-  // Memory order wanted for the arrays of 4 axes it accepts so (convolutions: channels last); empty: none of
-  // its own.
-  std::vector<int> preferred_order{};
+  // Whether it wants channels last in memory, for the arrays of 4 axes that it accepts so (convolutions).
+  bool channels_last = false;
+  // A form of input i that pays for itself where `uses` nodes read it; none by default. The copy that makes it is a node.
+  std::optional<Layout> (*packed)(const KernelSpec&, int input, int uses) = nullptr;
   // Elementwise ops: the tile function for the compute dtype of the inputs (f32, f64, i64, i32, u8, bool), or
   // null.
   TileFunction (*tile)(DType input) = nullptr;

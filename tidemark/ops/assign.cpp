@@ -7,7 +7,7 @@
 
 namespace tidemark {
 
-const Op assign_op{
+constinit const Op assign_op{
     .name = "assign",
     .doc = "The second argument, put into the storage of the first.",
     .infer =

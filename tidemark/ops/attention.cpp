@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/attention_shape.h"
 #include "tidemark/kernels/cpu/attention.h"
 #include "tidemark/kernels/ref/attention.h"
@@ -207,7 +208,7 @@ std::vector<Sample> backward_samples() {
            .range = {-1, 1}}};
 }
 
-const Op attention_op{
+constinit const Op attention_op{
     .name = "attention",
     .doc =
         "y = softmax(scale q k') v for each head, and the log-sum-exp of each row of scores. q (B, T, H, D), "
@@ -217,13 +218,14 @@ const Op attention_op{
     .infer = infer_attention,
     .vjp = attention_vjp,
     .jvp = attention_jvp,
+    .cut = cut_samples,
     .cost = [](const KernelSpec& s) { return cost(s, 2); },
     .kernel = kernels::attention,
     .reference = kernels::attention_reference,
     .accepts = accepts_heads,
     .samples = attention_samples,
 };
-const Op attention_backward_op{
+constinit const Op attention_backward_op{
     .name = "attention_backward",
     .doc =
         "Gradients of attention in q, k and v from (ct, q, k, v, lse, delta), delta the sum of ct * y over "
@@ -232,6 +234,7 @@ const Op attention_backward_op{
     .infer = infer_backward,
     .vjp = backward_vjp,
     .jvp = backward_jvp,
+    .cut = cut_samples,
     .cost = [](const KernelSpec& s) { return cost(s, 5); },
     .kernel = kernels::attention_backward,
     .reference = kernels::attention_backward_reference,

@@ -176,7 +176,7 @@ std::vector<Sample> backward_samples() {
            .tolerance = 10}};
 }
 
-const Op batch_norm_op{
+constinit const Op batch_norm_op{
     .name = "batch_norm",
     .doc =
         "y = (x - mean) / sqrt(variance + epsilon) * scale + shift with the batch's own mean and (biased) "
@@ -189,10 +189,10 @@ const Op batch_norm_op{
     .kernel = kernels::batch_norm,
     .reference = kernels::batch_norm_reference,
     .accepts = accepts_array,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = training_samples,
 };
-const Op batch_norm_backward_op{
+constinit const Op batch_norm_backward_op{
     .name = "batch_norm_backward",
     .doc = "Gradients of batch_norm in x, scale and shift from (cotangent, x, scale, mean, variance).",
     .infer = infer_backward,
@@ -203,7 +203,7 @@ const Op batch_norm_backward_op{
     .kernel = kernels::batch_norm_backward,
     .reference = kernels::batch_norm_backward_reference,
     .accepts = accepts_array,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = backward_samples,
 };
 

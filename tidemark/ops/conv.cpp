@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/conv.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/conv.h"
 #include "tidemark/kernels/ref/conv.h"
 #include "tidemark/ops/channels.h"
@@ -196,20 +197,21 @@ std::vector<Sample> backward_weights_samples() {
           {.in = {f64({2, 3, 5, 5}), f64({2, 3, 3, 3})}, .attrs = sized(options(2, 1, 1, 3), 3, 3)}};
 }
 
-const Op conv2d_op{
+constinit const Op conv2d_op{
     .name = "conv2d",
     .doc = "y = x * w over (N, C, H, W), as torch.nn.functional.conv2d; stride, padding, dilation, groups.",
     .infer = infer_conv2d,
     .vjp = conv2d_vjp,
     .jvp = bilinear_jvp,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return cut_alike(a, 0, {1}); },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::y); },
     .kernel = kernels::conv2d,
     .reference = kernels::conv2d_reference,
     .accepts = [](const KernelSpec& s, int i) { return accepts_images(s, i, 1); },
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = conv2d_samples,
 };
-const Op conv2d_backward_data_op{
+constinit const Op conv2d_backward_data_op{
     .name = "conv2d_backward_data",
     .doc =
         "The transpose of conv2d in x: the image of `size` that (y, w) spread over. conv_transpose2d is this "
@@ -217,24 +219,26 @@ const Op conv2d_backward_data_op{
     .infer = infer_backward_data,
     .vjp = backward_data_vjp,
     .jvp = bilinear_jvp,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return cut_alike(a, 0, {1}); },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::x); },
     .kernel = kernels::conv2d_backward_data,
     .reference = kernels::conv2d_backward_data_reference,
     .accepts = [](const KernelSpec& s, int i) { return accepts_images(s, i, 1); },
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = backward_data_samples,
 };
-const Op conv2d_backward_weights_op{
+constinit const Op conv2d_backward_weights_op{
     .name = "conv2d_backward_weights",
     .doc = "The transpose of conv2d in w: weights of `kernel` size from (x, y).",
     .infer = infer_backward_weights,
     .vjp = backward_weights_vjp,
     .jvp = bilinear_jvp,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return Cut{{0, 0}, {kAdded}, a.attrs}; },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::w); },
     .kernel = kernels::conv2d_backward_weights,
     .reference = kernels::conv2d_backward_weights_reference,
     .accepts = [](const KernelSpec& s, int i) { return accepts_images(s, i, 2); },
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = backward_weights_samples,
 };
 

@@ -2,6 +2,7 @@
 // logsumexp, so that no array of probabilities is kept. SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/softmax.h"
 #include "tidemark/kernels/ref/softmax.h"
+#include "tidemark/ir/cut.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/infer.h"
@@ -55,7 +56,7 @@ Tensor picked(const Tensor& x, const Tensor& labels, std::int64_t ignore) {
   return where(counts, reshape(gather(x, column(safe), 1), {x.size(0)}), 0);
 }
 
-const Op rows_op{
+constinit const Op rows_op{
     .name = "cross_entropy",
     .doc = "By row: logsumexp(logits) - logits[label], 0 for labels to ignore; and the logsumexp.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -83,13 +84,14 @@ const Op rows_op{
           const std::int64_t ignore = r.attrs().integer("ignore");
           return Tensors{where(not_equal(r.x(1), ignore), dlse, 0) - picked(dx, r.x(1), ignore), dlse};
         },
+    .cut = cut_samples,
     .cost = row_cost,
     .kernel = kernels::cross_entropy,
     .reference = kernels::cross_entropy_reference,
     .samples = [] { return samples(0); },
 };
 
-const Op backward_op{
+constinit const Op backward_op{
     .name = "cross_entropy_backward",
     .doc = "By row: g (exp(logits - logsumexp) - onehot(label)), 0 for labels to ignore.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -125,6 +127,7 @@ const Op backward_op{
           if (r.has_dx(3)) result = result + backward(r, r.x(0), r.x(1), r.x(2), r.dx(3));
           return Tensors{result};
         },
+    .cut = cut_samples,
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
     .kernel = kernels::cross_entropy_backward,

@@ -2,10 +2,12 @@
 #include "tidemark/ops/elementwise.h"
 
 #include "tidemark/base/scalar.h"
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/elementwise.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/ref/elementwise.h"
 #include "tidemark/ops/infer.h"
+#include "tidemark/ops/inverse.h"
 #include "tidemark/ops/table.h"
 #include "tidemark/ops/views.h"
 
@@ -79,7 +81,7 @@ std::vector<Sample> float_samples(Range range) {
 }
 
 template <Tile T>
-Op elementwise(const char* name, const char* doc, Infer infer, const char* cpp) {
+constexpr Op elementwise(const char* name, const char* doc, Infer infer, const char* cpp) {
   return {.name = name,
           .doc = doc,
           .infer = infer,
@@ -92,7 +94,7 @@ Op elementwise(const char* name, const char* doc, Infer infer, const char* cpp) 
 
 // y = f(x): `D` gives f'(x) times a seed, which serves both modes.
 template <Tile T, int Low = -2, int High = 2, typename D>
-Op unary(const char* name, const char* doc, Infer infer, const char* cpp, D) {
+constexpr Op unary(const char* name, const char* doc, Infer infer, const char* cpp, D) {
   Op op = elementwise<T>(name, doc, infer, cpp);
   op.vjp = [](const Rule& r) { return Tensors{D{}(r, r.ct())}; };
   op.jvp = [](const Rule& r) { return Tensors{D{}(r, r.dx())}; };
@@ -101,7 +103,7 @@ Op unary(const char* name, const char* doc, Infer infer, const char* cpp, D) {
   return op;
 }
 template <Tile T>
-Op flat_unary(const char* name, const char* doc, Infer infer, const char* cpp) {
+constexpr Op flat_unary(const char* name, const char* doc, Infer infer, const char* cpp) {
   Op op = elementwise<T>(name, doc, infer, cpp);
   op.facts = {.zero_derivative = true, .in_place = {{0, 0}}};
   op.samples = [] { return float_samples<1>({-2, 2}); };
@@ -110,7 +112,7 @@ Op flat_unary(const char* name, const char* doc, Infer infer, const char* cpp) {
 
 // y = f(a, b): `A` and `B` give the partial derivatives times a seed.
 template <Tile T, int Low = -2, int High = 2, typename A, typename B>
-Op binary(const char* name, const char* doc, Infer infer, const char* cpp, A, B) {
+constexpr Op binary(const char* name, const char* doc, Infer infer, const char* cpp, A, B) {
   Op op = elementwise<T>(name, doc, infer, cpp);
   op.vjp = [](const Rule& r) {
     Tensors g(2);
@@ -128,7 +130,7 @@ Op binary(const char* name, const char* doc, Infer infer, const char* cpp, A, B)
   return op;
 }
 template <Tile T>
-Op compare(const char* name, const char* doc, const char* cpp) {
+constexpr Op compare(const char* name, const char* doc, const char* cpp) {
   Op op = elementwise<T>(name, doc, comparison, cpp);
   op.facts.zero_derivative = true;
   op.samples = [] { return float_samples<2>({-2, 2}); };
@@ -143,7 +145,7 @@ struct Pair2 {
 Tensor as_tensor(const char* op, const Operand& x, const Tensor& like) {
   if (!x.is_number) return x.tensor;
   const DType d = like.dtype();
-  if (!is_float(d) && x.number != static_cast<double>(scalar::to_integer<std::int64_t>(x.number)))
+  if (!is_float(d) && x.number != static_cast<double>(formulas::to_integer<std::int64_t>(x.number)))
     fail(Error::Kind::usage, "[{}] the number {} vs a tensor of {}; cast it first", op, x.number, name_of(d));
   return full_beside(like, Type{{}, d}, x.number, x.where);
 }
@@ -160,17 +162,17 @@ Tensor masked(const Tensor& condition, const Tensor& x) { return where(condition
 
 constexpr auto kSeed = [](const Rule&, const Tensor& d) { return d; };
 
-const Op add_op = binary<tiles::add>("add", "a + b.", number_binary, "{0} + {1}", kSeed, kSeed);
-const Op sub_op = binary<tiles::sub>("sub", "a - b.", number_binary, "{0} - {1}", kSeed,
-                                     [](const Rule&, const Tensor& d) { return -d; });
-const Op mul_op = binary<tiles::mul>(
+constinit const Op add_op = binary<tiles::add>("add", "a + b.", number_binary, "{0} + {1}", kSeed, kSeed);
+constinit const Op sub_op = binary<tiles::sub>("sub", "a - b.", number_binary, "{0} - {1}", kSeed,
+                                               [](const Rule&, const Tensor& d) { return -d; });
+constinit const Op mul_op = binary<tiles::mul>(
     "mul", "a * b.", number_binary, "{0} * {1}", [](const Rule& r, const Tensor& d) { return d * r.x(1); },
     [](const Rule& r, const Tensor& d) { return d * r.x(0); });
-const Op div_op = binary<tiles::div, 1, 2>(
+constinit const Op div_op = binary<tiles::div, 1, 2>(
     "div", "a / b; integers towards zero, and 0 where b is 0.", number_binary, "{0} / {1}",
     [](const Rule& r, const Tensor& d) { return d / r.x(1); },
     [](const Rule& r, const Tensor& d) { return -(d * r.y() / r.x(1)); });
-const Op pow_op = binary<tiles::pow, 1, 2>(
+constinit const Op pow_op = binary<tiles::pow, 1, 2>(
     "pow", "a to the power b.", float_binary, "tidemark::scalar::pow({0}, {1})",
     // 0 where b is 0, even for a = 0, whose power -1 is infinite.
     [](const Rule& r, const Tensor& d) {
@@ -181,19 +183,19 @@ const Op pow_op = binary<tiles::pow, 1, 2>(
       return d * r.y() * log(where(a > 0, a, 1));
     });
 // Equal arguments: the gradient goes to the first.
-const Op minimum_op = binary<tiles::minimum>(
+constinit const Op minimum_op = binary<tiles::minimum>(
     "minimum", "The lesser of a and b; NaN wins.", number_binary, "tidemark::scalar::minimum({0}, {1})",
     [](const Rule& r, const Tensor& d) { return masked(r.x(0) <= r.x(1), d); },
     [](const Rule& r, const Tensor& d) { return masked(r.x(0) > r.x(1), d); });
-const Op maximum_op = binary<tiles::maximum>(
+constinit const Op maximum_op = binary<tiles::maximum>(
     "maximum", "The greater of a and b; NaN wins.", number_binary, "tidemark::scalar::maximum({0}, {1})",
     [](const Rule& r, const Tensor& d) { return masked(r.x(0) >= r.x(1), d); },
     [](const Rule& r, const Tensor& d) { return masked(r.x(0) < r.x(1), d); });
 
-const Op equal_op = compare<tiles::equal>("equal", "Whether a == b.", "{0} == {1}");
-const Op not_equal_op = compare<tiles::not_equal>("not_equal", "Whether a != b.", "{0} != {1}");
-const Op less_op = compare<tiles::less>("less", "Whether a < b.", "{0} < {1}");
-const Op less_equal_op = compare<tiles::less_equal>("less_equal", "Whether a <= b.", "{0} <= {1}");
+constinit const Op equal_op = compare<tiles::equal>("equal", "Whether a == b.", "{0} == {1}");
+constinit const Op not_equal_op = compare<tiles::not_equal>("not_equal", "Whether a != b.", "{0} != {1}");
+constinit const Op less_op = compare<tiles::less>("less", "Whether a < b.", "{0} < {1}");
+constinit const Op less_equal_op = compare<tiles::less_equal>("less_equal", "Whether a <= b.", "{0} <= {1}");
 
 template <std::size_t Inputs>
 std::vector<Sample> bool_samples() {
@@ -203,17 +205,20 @@ std::vector<Sample> bool_samples() {
   return samples;
 }
 template <Tile T, std::size_t Inputs>
-Op logical(const char* name, const char* doc, Infer infer, const char* cpp) {
+constexpr Op logical(const char* name, const char* doc, Infer infer, const char* cpp) {
   Op op = elementwise<T>(name, doc, infer, cpp);
   op.facts = {.zero_derivative = true, .in_place = {{0, 0}}};
   op.samples = bool_samples<Inputs>;
   return op;
 }
-const Op logical_and_op = logical<tiles::logical_and, 2>("logical_and", "a and b.", bool_binary, "{0} & {1}");
-const Op logical_or_op = logical<tiles::logical_or, 2>("logical_or", "a or b.", bool_binary, "{0} | {1}");
-const Op logical_not_op = logical<tiles::logical_not, 1>("logical_not", "not a.", bool_unary, "!{0}");
+constinit const Op logical_and_op =
+    logical<tiles::logical_and, 2>("logical_and", "a and b.", bool_binary, "{0} & {1}");
+constinit const Op logical_or_op =
+    logical<tiles::logical_or, 2>("logical_or", "a or b.", bool_binary, "{0} | {1}");
+constinit const Op logical_not_op =
+    logical<tiles::logical_not, 1>("logical_not", "not a.", bool_unary, "!{0}");
 
-const Op where_op = [] {
+constinit const Op where_op = [] {
   Op op = elementwise<tiles::where>(
       "where", "a where the condition holds, else b.",
       [](const InferArgs& a) -> std::vector<Type> {
@@ -242,7 +247,7 @@ const Op where_op = [] {
 }();
 
 std::vector<double> clamp_params(const Attrs& a) { return {a.number("low"), a.number("high")}; }
-const Op clamp_op = [] {
+constinit const Op clamp_op = [] {
   const auto inside = [](const Rule& r, const Tensor& d) {
     const Tensor& x = r.x();
     return masked(logical_and(x >= r.attrs().number("low"), x <= r.attrs().number("high")), d);
@@ -259,85 +264,100 @@ const Op clamp_op = [] {
   return op;
 }();
 
-const Op neg_op =
+constinit const Op neg_op =
     unary<tiles::neg>("neg", "-x.", number_unary, "-{0}", [](const Rule&, const Tensor& d) { return -d; });
-const Op abs_op = unary<tiles::abs>("abs", "|x|.", number_unary, "tidemark::scalar::abs({0})",
-                                    [](const Rule& r, const Tensor& d) { return d * sign(r.x()); });
-const Op sign_op =
+constinit const Op abs_op = unary<tiles::abs>("abs", "|x|.", number_unary, "tidemark::scalar::abs({0})",
+                                              [](const Rule& r, const Tensor& d) { return d * sign(r.x()); });
+constinit const Op sign_op =
     flat_unary<tiles::sign>("sign", "-1, 0 or 1.", number_unary, "tidemark::scalar::sign({0})");
-const Op square_op = unary<tiles::square>("square", "x * x.", number_unary, "tidemark::scalar::square({0})",
-                                          [](const Rule& r, const Tensor& d) { return d * (2 * r.x()); });
-const Op sqrt_op =
+constinit const Op square_op =
+    unary<tiles::square>("square", "x * x.", number_unary, "tidemark::scalar::square({0})",
+                         [](const Rule& r, const Tensor& d) { return d * (2 * r.x()); });
+constinit const Op sqrt_op =
     unary<tiles::sqrt, 1, 3>("sqrt", "The square root.", float_unary, "tidemark::scalar::sqrt({0})",
                              [](const Rule& r, const Tensor& d) { return 0.5 * d / r.y(); });
-const Op rsqrt_op = unary<tiles::rsqrt, 1, 3>(
+constinit const Op rsqrt_op = unary<tiles::rsqrt, 1, 3>(
     "rsqrt", "1 / sqrt(x).", float_unary, "tidemark::scalar::rsqrt({0})",
     [](const Rule& r, const Tensor& d) { return -0.5 * d * (r.y() * square(r.y())); });
-const Op exp_op = unary<tiles::exp>("exp", "e to the power x.", float_unary, "tidemark::scalar::exp({0})",
-                                    [](const Rule& r, const Tensor& d) { return d * r.y(); });
-const Op expm1_op =
+constinit const Op exp_op =
+    unary<tiles::exp>("exp", "e to the power x.", float_unary, "tidemark::scalar::exp({0})",
+                      [](const Rule& r, const Tensor& d) { return d * r.y(); });
+constinit const Op expm1_op =
     unary<tiles::expm1>("expm1", "exp(x) - 1, exact near 0.", float_unary, "tidemark::scalar::expm1({0})",
                         [](const Rule& r, const Tensor& d) { return d * (r.y() + 1); });
-const Op log_op =
+constinit const Op log_op =
     unary<tiles::log, 1, 3>("log", "The natural logarithm.", float_unary, "tidemark::scalar::log({0})",
                             [](const Rule& r, const Tensor& d) { return d / r.x(); });
-const Op log1p_op = unary<tiles::log1p, 0, 2>("log1p", "log(1 + x), exact near 0.", float_unary,
-                                              "tidemark::scalar::log1p({0})",
-                                              [](const Rule& r, const Tensor& d) { return d / (1 + r.x()); });
-const Op sin_op = unary<tiles::sin>("sin", "The sine.", float_unary, "tidemark::scalar::sin({0})",
-                                    [](const Rule& r, const Tensor& d) { return d * cos(r.x()); });
-const Op cos_op = unary<tiles::cos>("cos", "The cosine.", float_unary, "tidemark::scalar::cos({0})",
-                                    [](const Rule& r, const Tensor& d) { return -(d * sin(r.x())); });
-const Op tan_op =
+constinit const Op log1p_op = unary<tiles::log1p, 0, 2>(
+    "log1p", "log(1 + x), exact near 0.", float_unary, "tidemark::scalar::log1p({0})",
+    [](const Rule& r, const Tensor& d) { return d / (1 + r.x()); });
+constinit const Op sin_op = unary<tiles::sin>("sin", "The sine.", float_unary, "tidemark::scalar::sin({0})",
+                                              [](const Rule& r, const Tensor& d) { return d * cos(r.x()); });
+constinit const Op cos_op =
+    unary<tiles::cos>("cos", "The cosine.", float_unary, "tidemark::scalar::cos({0})",
+                      [](const Rule& r, const Tensor& d) { return -(d * sin(r.x())); });
+constinit const Op tan_op =
     unary<tiles::tan, -1, 1>("tan", "The tangent.", float_unary, "tidemark::scalar::tan({0})",
                              [](const Rule& r, const Tensor& d) { return d * (1 + square(r.y())); });
 // Written in y, not x, so that x can be freed as soon as y exists.
-const Op tanh_op =
+constinit const Op tanh_op =
     unary<tiles::tanh>("tanh", "The hyperbolic tangent.", float_unary, "tidemark::scalar::tanh({0})",
                        [](const Rule& r, const Tensor& d) { return d * (1 - square(r.y())); });
-const Op sigmoid_op =
+constinit const Op sigmoid_op =
     unary<tiles::sigmoid>("sigmoid", "1 / (1 + exp(-x)).", float_unary, "tidemark::scalar::sigmoid({0})",
                           [](const Rule& r, const Tensor& d) { return d * (r.y() * (1 - r.y())); });
-const Op erf_op =
+constinit const Op erf_op =
     unary<tiles::erf>("erf", "The error function.", float_unary, "tidemark::scalar::erf({0})",
                       [](const Rule& r, const Tensor& d) {
                         return d * (1.1283791670955125739 * exp(-square(r.x())));  // 2 / sqrt(pi)
                       });
-const Op relu_op = unary<tiles::relu>("relu", "max(x, 0).", number_unary, "tidemark::scalar::relu({0})",
-                                      [](const Rule& r, const Tensor& d) { return masked(r.y() > 0, d); });
-const Op gelu_op = unary<tiles::gelu>("gelu", "x times the normal distribution function of x.", float_unary,
-                                      "tidemark::scalar::gelu({0})", [](const Rule& r, const Tensor& d) {
-                                        const Tensor& x = r.x();
-                                        const Tensor cdf = 0.5 + 0.5 * erf(x * 0.70710678118654752440);
-                                        const Tensor pdf = 0.39894228040143267794 * exp(-0.5 * square(x));
-                                        return d * (cdf + x * pdf);
-                                      });
-const Op gelu_tanh_op = unary<tiles::gelu_tanh>(
-    "gelu_tanh", "gelu by its tanh approximation.", float_unary, "tidemark::scalar::gelu_tanh({0})",
+constinit const Op relu_op =
+    unary<tiles::relu>("relu", "max(x, 0).", number_unary, "tidemark::scalar::relu({0})",
+                       [](const Rule& r, const Tensor& d) { return masked(r.y() > 0, d); });
+// The derivatives of gelu are ops of their own, one pass instead of a chain of a dozen.
+constinit const Op gelu_slope_op =
+    unary<tiles::gelu_slope>("gelu_slope", "The derivative of gelu.", float_unary,
+                             "tidemark::scalar::gelu_slope({0})", [](const Rule& r, const Tensor& d) {
+                               const Tensor x2 = square(r.x());
+                               return d * (0.39894228040143267794 * exp(-0.5 * x2) * (2 - x2));
+                             });
+constinit const Op gelu_op = unary<tiles::gelu>(
+    "gelu", "x times the normal distribution function of x.", float_unary, "tidemark::scalar::gelu({0})",
+    [](const Rule& r, const Tensor& d) { return d * apply1(gelu_slope_op, {r.x()}, {}, Where::current()); });
+constinit const Op gelu_tanh_slope_op = unary<tiles::gelu_tanh_slope>(
+    "gelu_tanh_slope", "The derivative of gelu_tanh.", float_unary, "tidemark::scalar::gelu_tanh_slope({0})",
+    // With v = 2 u of scalar::gelu_tanh and s = sigmoid(v), the slope is s + x s (1 - s) v'.
     [](const Rule& r, const Tensor& d) {
       const Tensor& x = r.x();
-      constexpr double kScale = 0.79788456080286535588, kCubic = 0.044715;  // sqrt(2 / pi)
+      constexpr double kScale = 1.5957691216057307117, kCubic = 0.044715;
       const Tensor x2 = square(x);
-      const Tensor t = tanh(kScale * (x * (1 + kCubic * x2)));
-      return d * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * (kScale + (3 * kScale * kCubic) * x2));
+      const Tensor s = sigmoid(kScale * (x * (1 + kCubic * x2)));
+      const Tensor v1 = kScale + (3 * kScale * kCubic) * x2, v2 = (6 * kScale * kCubic) * x;
+      return d * (s * (1 - s) * (2 * v1 + x * (v2 + (1 - 2 * s) * square(v1))));
     });
-const Op silu_op = unary<tiles::silu>("silu", "x * sigmoid(x).", float_unary, "tidemark::scalar::silu({0})",
-                                      [](const Rule& r, const Tensor& d) {
-                                        const Tensor s = sigmoid(r.x());
-                                        return d * (s * (1 + r.x() * (1 - s)));
-                                      });
-const Op softplus_op =
+constinit const Op gelu_tanh_op =
+    unary<tiles::gelu_tanh>("gelu_tanh", "gelu by its tanh approximation.", float_unary,
+                            "tidemark::scalar::gelu_tanh({0})", [](const Rule& r, const Tensor& d) {
+                              return d * apply1(gelu_tanh_slope_op, {r.x()}, {}, Where::current());
+                            });
+constinit const Op silu_op =
+    unary<tiles::silu>("silu", "x * sigmoid(x).", float_unary, "tidemark::scalar::silu({0})",
+                       [](const Rule& r, const Tensor& d) {
+                         const Tensor s = sigmoid(r.x());
+                         return d * (s * (1 + r.x() * (1 - s)));
+                       });
+constinit const Op softplus_op =
     unary<tiles::softplus>("softplus", "log(1 + exp(x)).", float_unary, "tidemark::scalar::softplus({0})",
                            [](const Rule& r, const Tensor& d) { return d * sigmoid(r.x()); });
-const Op floor_op = flat_unary<tiles::floor>("floor", "The greatest integer not above x.", float_unary,
-                                             "tidemark::scalar::floor({0})");
-const Op round_op = flat_unary<tiles::round>("round", "The nearest integer, halves to even.", float_unary,
-                                             "tidemark::scalar::round({0})");
-const Op stop_gradient_op =
+constinit const Op floor_op = flat_unary<tiles::floor>("floor", "The greatest integer not above x.",
+                                                       float_unary, "tidemark::scalar::floor({0})");
+constinit const Op round_op = flat_unary<tiles::round>("round", "The nearest integer, halves to even.",
+                                                       float_unary, "tidemark::scalar::round({0})");
+constinit const Op stop_gradient_op =
     flat_unary<tiles::copy>("stop_gradient", "x, with no gradient through it.", any_unary, "{0}");
 
 std::vector<double> cast_params(const Attrs& a) { return {static_cast<double>(a.integer("dtype"))}; }
-const Op cast_op = [] {
+constinit const Op cast_op = [] {
   Op op = elementwise<tiles::cast>(
       "cast", "x in another dtype; floats to integers towards zero, beyond them the nearest, NaN as 0.",
       [](const InferArgs& a) -> std::vector<Type> {
@@ -365,13 +385,14 @@ const Op cast_op = [] {
 }();
 
 std::vector<double> full_params(const Attrs& a) { return {a.number("value")}; }
-const Op full_op = [] {
+constinit const Op full_op = [] {
   Op op = elementwise<tiles::full>(
       "full", "An array of one number.",
       [](const InferArgs& a) -> std::vector<Type> {
         return {{Shape(a.attrs.integers("shape")), a.attrs.dtype()}};
       },
       "");
+  op.cut = [](const CutArgs& a) -> std::optional<Cut> { return Cut{{}, {a.wanted}, cut_shape(a, a.wanted)}; };
   op.kernel = map_kernel<tiles::full, full_params>;
   op.reference = map_reference<tiles::full, full_params>;
   op.tile_params = full_params;
@@ -474,15 +495,53 @@ Tensor full_like(const Tensor& x, double value, Where where) {
 Tensor zeros_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 0, where); }
 Tensor ones_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 1, where); }
 
+bool has_inverse(const Op& op) {
+  static const Op* const ops[] = {&add_op, &sub_op,   &mul_op,   &div_op,  &neg_op,     &exp_op,     &expm1_op,
+                                  &log_op, &log1p_op, &sqrt_op, &tanh_op, &sigmoid_op, &softplus_op};
+  return std::find(std::begin(ops), std::end(ops), &op) != std::end(ops);
+}
+
+Tensor inverse(const Op& op, std::size_t which, const Tensor& y, const Tensors& in) {
+  const Tensor other = in.size() == 2 ? in[1 - which] : Tensor{};
+  if (&op == &add_op) return y - other;
+  if (&op == &sub_op) return which == 0 ? y + other : other - y;
+  if (&op == &mul_op) return y / other;
+  if (&op == &div_op) return which == 0 ? y * other : other / y;
+  if (&op == &neg_op) return -y;
+  if (&op == &exp_op) return log(y);
+  if (&op == &expm1_op) return log1p(y);
+  if (&op == &log_op) return exp(y);
+  if (&op == &log1p_op) return expm1(y);
+  if (&op == &sqrt_op) return square(y);
+  if (&op == &tanh_op) return 0.5 * log((1 + y) / (1 - y));
+  if (&op == &sigmoid_op) return log(y / (1 - y));
+  if (&op == &softplus_op) return y + log(-expm1(-y));
+  return {};
+}
+
 OpList elementwise_ops() {
-  static const Op* const ops[] = {
-      &add_op,        &sub_op,         &mul_op,       &div_op,   &pow_op,           &minimum_op,
-      &maximum_op,    &equal_op,       &not_equal_op, &less_op,  &less_equal_op,    &logical_and_op,
-      &logical_or_op, &logical_not_op, &where_op,     &clamp_op, &neg_op,           &abs_op,
-      &sign_op,       &square_op,      &sqrt_op,      &rsqrt_op, &exp_op,           &expm1_op,
-      &log_op,        &log1p_op,       &sin_op,       &cos_op,   &tan_op,           &tanh_op,
-      &sigmoid_op,    &erf_op,         &relu_op,      &gelu_op,  &gelu_tanh_op,     &silu_op,
-      &softplus_op,   &floor_op,       &round_op,     &cast_op,  &stop_gradient_op, &full_op};
+  static const Op* const ops[] = {&add_op,           &sub_op,
+                                  &mul_op,           &div_op,
+                                  &pow_op,           &minimum_op,
+                                  &maximum_op,       &equal_op,
+                                  &not_equal_op,     &less_op,
+                                  &less_equal_op,    &logical_and_op,
+                                  &logical_or_op,    &logical_not_op,
+                                  &where_op,         &clamp_op,
+                                  &neg_op,           &abs_op,
+                                  &sign_op,          &square_op,
+                                  &sqrt_op,          &rsqrt_op,
+                                  &exp_op,           &expm1_op,
+                                  &log_op,           &log1p_op,
+                                  &sin_op,           &cos_op,
+                                  &tan_op,           &tanh_op,
+                                  &sigmoid_op,       &erf_op,
+                                  &relu_op,          &gelu_op,
+                                  &gelu_tanh_op,     &silu_op,
+                                  &gelu_slope_op,    &gelu_tanh_slope_op,
+                                  &softplus_op,      &floor_op,
+                                  &round_op,         &cast_op,
+                                  &stop_gradient_op, &full_op};
   return ops;
 }
 

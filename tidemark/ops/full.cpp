@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-const Op iota_op{
+constinit const Op iota_op{
     .name = "iota",
     .doc = "0, 1, 2, … along one axis.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {

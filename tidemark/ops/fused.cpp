@@ -29,20 +29,12 @@ Cost cost_of_region(const KernelSpec& s) {
   return cost;
 }
 
-// Tiles are read before they are written, whichever input and output share storage.
-std::vector<std::pair<int, int>> any_pair() {
-  std::vector<std::pair<int, int>> pairs;
-  for (int i = 0; i < 24; ++i) {
-    for (int o = 0; o < 12; ++o) pairs.emplace_back(i, o);
-  }
-  return pairs;
-}
-
-Op make(const char* name, const char* doc, bool may_overwrite) {
+constexpr Op make(const char* name, const char* doc, bool may_overwrite) {
   return {.name = name,
           .doc = doc,
           .infer = infer_region,
-          .facts = {.in_place = may_overwrite ? any_pair() : std::vector<std::pair<int, int>>{}},
+          // Tiles are read before they are written.
+          .facts = {.in_place = may_overwrite ? InPlace::any() : InPlace{}},
           .cost = cost_of_region,
           .kernel = kernels::fused,
           .accepts = kernels::accepts_strides};
@@ -50,8 +42,8 @@ Op make(const char* name, const char* doc, bool may_overwrite) {
 
 }  // namespace
 
-const Op fused_op = make("fused", "A chain of elementwise ops whose inside never exists in memory; its region says which.", true);
-const Op fused_fold_op = make("fused_fold", "A chain of elementwise ops and the reductions it ends in, as one task.", false);
+constinit const Op fused_op = make("fused", "A chain of elementwise ops whose inside never exists in memory; its region says which.", true);
+constinit const Op fused_fold_op = make("fused_fold", "A chain of elementwise ops and the reductions it ends in, as one task.", false);
 
 OpList fused_ops() {
   static const Op* const ops[] = {&fused_op, &fused_fold_op};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/gather.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/gather.h"
 #include "tidemark/kernels/ref/gather.h"
 #include "tidemark/ops/elementwise.h"
@@ -22,6 +23,22 @@ std::vector<Type> take_infer(const InferArgs& a) {
   sizes.insert(sizes.end(), x.begin() + axis + 1, x.end());
   return {{Shape(std::move(sizes)), a.in[0].dtype}};
 }
+// By indices, or by axes of x that are taken whole.
+std::optional<Cut> take_cut(const CutArgs& a) {
+  const int axis = axis_of(a.attrs);
+  if (a.known[1] >= 0) return Cut{{kWhole, a.known[1]}, {axis + a.known[1]}, a.attrs};
+  if (a.known[0] < 0 || a.known[0] == axis) return std::nullopt;
+  return Cut{{a.known[0], kWhole}, {a.known[0] < axis ? a.known[0] : a.known[0] - 1 + a.in[1].shape.rank()}, a.attrs};
+}
+// By indices with their updates the parts add up; by the other axes of the updates they lie side by side.
+std::optional<Cut> add_rows_cut(const CutArgs& a) {
+  const int axis = axis_of(a.attrs), indices = a.in[0].shape.rank();
+  const int updates = a.known[0] >= 0 ? axis + a.known[0] : a.known[1];
+  if (updates < 0) return std::nullopt;
+  if (updates >= axis && updates < axis + indices) return Cut{{updates - axis, updates}, {kAdded}, a.attrs};
+  const int out = updates < axis ? updates : updates - indices + 1;
+  return Cut{{kWhole, updates}, {out}, cut_shape(a, out)};
+}
 Tensor add_rows(const Tensor& indices, const Tensor& updates, const Shape& result, int axis);
 
 std::vector<Sample> take_samples() {
@@ -38,22 +55,24 @@ std::vector<Sample> take_samples() {
 Tensors take_vjp(const Rule& r) {
   return {r.needs(0) ? add_rows(r.x(1), r.ct(), r.x(0).shape(), axis_of(r.attrs())) : Tensor{}, Tensor{}};
 }
-const Op embedding_op{
+constinit const Op embedding_op{
     .name = "embedding",
     .doc = "Rows of a table by index.",
     .infer = take_infer,
     .vjp = take_vjp,
     .jvp = [](const Rule& r) { return Tensors{embedding(r.dx(0), r.x(1))}; },
+    .cut = take_cut,
     .kernel = [](const KernelSpec& s) { return kernels::take_rows(s, "embedding", 0); },
     .reference = [](const KernelSpec& s) { return kernels::take_rows_reference(s, "embedding", 0); },
     .samples = take_samples,
 };
-const Op index_select_op{
+constinit const Op index_select_op{
     .name = "index_select",
     .doc = "Slices along an axis by index.",
     .infer = take_infer,
     .vjp = take_vjp,
     .jvp = [](const Rule& r) { return Tensors{index_select(r.dx(0), r.x(1), axis_of(r.attrs()))}; },
+    .cut = take_cut,
     .kernel = [](const KernelSpec& s) { return kernels::take_rows(s, "index_select", axis_of(s.attrs)); },
     .reference =
         [](const KernelSpec& s) { return kernels::take_rows_reference(s, "index_select", axis_of(s.attrs)); },
@@ -66,7 +85,7 @@ const Op index_select_op{
           return samples;
         },
 };
-const Op index_add_op{
+constinit const Op index_add_op{
     .name = "index_add",
     .doc = "Zeros with slices added along an axis by index, in the order of the indices.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -84,6 +103,7 @@ const Op index_add_op{
         },
     .jvp =
         [](const Rule& r) { return Tensors{add_rows(r.x(0), r.dx(1), r.y().shape(), axis_of(r.attrs()))}; },
+    .cut = add_rows_cut,
     .kernel = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add", axis_of(s.attrs)); },
     .reference =
         [](const KernelSpec& s) { return kernels::add_rows_reference(s, "index_add", axis_of(s.attrs)); },
@@ -105,7 +125,7 @@ Tensor add_rows(const Tensor& indices, const Tensor& updates, const Shape& resul
 }
 
 // Recorded by nobody: ir/join.h puts it in place of a sum, so that a large array is neither zeroed nor added as a whole.
-const Op index_add_to_op{
+constinit const Op index_add_to_op{
     .name = "index_add_to",
     .doc = "An array with slices added along an axis by index, in the order of the indices.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -170,7 +190,7 @@ std::vector<Sample> element_samples(bool updates) {
   sample({4}, {0}, 0);
   return samples;
 }
-const Op gather_op{
+constinit const Op gather_op{
     .name = "gather",
     .doc = "y[i][j] = x[indices[i][j]][j] for axis 0.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -182,11 +202,12 @@ const Op gather_op{
           return Tensors{scatter_add(zeros_like(r.x(0)), r.x(1), r.ct(), axis_of(r.attrs())), Tensor{}};
         },
     .jvp = [](const Rule& r) { return Tensors{gather(r.dx(0), r.x(1), axis_of(r.attrs()))}; },
+    .cut = cut_beside_axis,
     .kernel = [](const KernelSpec& s) { return kernels::gather(s, axis_of(s.attrs)); },
     .reference = [](const KernelSpec& s) { return kernels::gather_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(false); },
 };
-const Op scatter_add_op{
+constinit const Op scatter_add_op{
     .name = "scatter_add",
     .doc = "x with updates added by index, in the order of the indices.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -202,12 +223,13 @@ const Op scatter_add_op{
                          r.needs(2) ? gather(r.ct(), r.x(1), axis_of(r.attrs())) : Tensor{}};
         },
     .jvp = [](const Rule& r) { return Tensors{scatter_add(r.dx(0), r.x(1), r.dx(2), axis_of(r.attrs()))}; },
+    .cut = cut_beside_axis,
     .facts = {.in_place = {{0, 0}}},
     .kernel = [](const KernelSpec& s) { return kernels::scatter_add(s, axis_of(s.attrs)); },
     .reference = [](const KernelSpec& s) { return kernels::scatter_add_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(true); },
 };
-const Op one_hot_op{
+constinit const Op one_hot_op{
     .name = "one_hot",
     .doc = "1 at the index, 0 elsewhere, along a new last axis.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -216,6 +238,7 @@ const Op one_hot_op{
       sizes.push_back(a.attrs.integer("classes"));
       return {{Shape(std::move(sizes)), a.attrs.dtype()}};
     },
+    .cut = [](const CutArgs& a) -> std::optional<Cut> { return cut_alike(a, a.known[0]); },
     .facts = {.zero_derivative = true},
     .kernel = kernels::one_hot,
     .reference = kernels::one_hot_reference,

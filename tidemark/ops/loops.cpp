@@ -47,7 +47,10 @@ Attrs loop_attrs(const LoopShape& s) {
 AdjointShape adjoint_shape(const Attrs& a, const std::vector<Graph>& regions) {
   const auto count = [&](const char* name) { return static_cast<int>(a.integer(name)); };
   AdjointShape s{.trips = a.integer("trips"),
-                 .slots = a.integer("slots"),
+                 .bytes = a.integer("bytes"),
+                 .tape = a.integer("tape", 0),
+                 .levels = a.integer("levels", 0),
+                 .period = a.integer("period", 0),
                  .states = count("states"),
                  .adjoints = count("adjoints"),
                  .advance_xs = count("advance_xs"),
@@ -56,14 +59,15 @@ AdjointShape adjoint_shape(const Attrs& a, const std::vector<Graph>& regions) {
                  .adjoint_consts = count("adjoint_consts"),
                  .reverse = a.flag("reverse"),
                  .states_read = a.integers("states_read")};
-  TIDEMARK_CHECK(regions.size() == 2, "an adjoint has {} regions, not two", regions.size());
+  TIDEMARK_CHECK(regions.size() == (s.tape > 0 ? 4 : 2), "an adjoint with tapes of {} bytes has {} regions", s.tape, regions.size());
+  for (int i = 0; i < s.states; ++i) s.state += round_up(regions[0].type(regions[0].outputs[static_cast<std::size_t>(i)]).bytes(), kStorageAlign);
   s.ys = static_cast<int>(regions[1].outputs.size()) - s.adjoints;
   return s;
 }
 
 Attrs adjoint_attrs(const AdjointShape& s) {
   Attrs a{{"trips", s.trips},
-          {"slots", s.slots},
+          {"bytes", s.bytes},
           {"states", std::int64_t{s.states}},
           {"adjoints", std::int64_t{s.adjoints}},
           {"advance_xs", std::int64_t{s.advance_xs}},
@@ -71,6 +75,7 @@ Attrs adjoint_attrs(const AdjointShape& s) {
           {"adjoint_xs", std::int64_t{s.adjoint_xs}},
           {"adjoint_consts", std::int64_t{s.adjoint_consts}},
           {"states_read", s.states_read}};
+  if (s.tape > 0) a.set("tape", s.tape);
   if (s.reverse) a.set("reverse", std::int64_t{1});
   return a;
 }
@@ -134,9 +139,7 @@ std::vector<Type> infer_while(const InferArgs& a) {
 
 std::vector<Type> infer_saving(const InferArgs& a) {
   std::vector<Type> out = infer_scan(a);
-  std::vector<Type> state;
-  for (const std::int64_t i : a.attrs.integers("snapshot")) state.push_back(a.in[static_cast<std::size_t>(i)]);
-  out.push_back({Shape{(a.attrs.integer("slots") - 1) * snapshot_bytes(state)}, DType::u8});
+  out.push_back({Shape{a.attrs.integer("bytes")}, DType::u8});
   return out;
 }
 
@@ -162,8 +165,7 @@ std::vector<Type> infer_adjoint(const InferArgs& a) {
   want(s.first_adjoint_x(), s.adjoint_xs, true);
   want(s.first_adjoint_const(), s.adjoint_consts, false);
   check(adjoint);
-  // Where every state is kept, snapshots are only read.
-  std::vector<Type> out{s.slots < s.trips ? a.in[0] : Type{Shape{0}, DType::u8}};
+  std::vector<Type> out{s.runs_again() ? a.in[0] : Type{Shape{0}, DType::u8}};
   for (int i = 0; i < s.adjoints; ++i) out.push_back(a.in[static_cast<std::size_t>(s.first_adjoint() + i)]);
   for (std::size_t i = static_cast<std::size_t>(s.adjoints); i < adjoint.outputs.size(); ++i)
     out.push_back(stacked(adjoint.type(adjoint.outputs[i]), s.trips));
@@ -225,43 +227,43 @@ Cost cost_of_loop(const KernelSpec& s) {
 
 }  // namespace
 
-const Op scan_op{
+constinit const Op scan_op{
     .name = "scan",
     .doc = "Runs its region `trips` times: a state is handed from step to step, xs are taken and ys given slice by slice.",
     .infer = infer_scan,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return scan_kernel(s, in_order); },
 };
-const Op while_op{
+constinit const Op while_op{
     .name = "while_loop",
     .doc = "Runs its body as long as its condition holds, at most `trips` times; says how often.",
     .infer = infer_while,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return while_kernel(s, in_order); },
 };
-const Op cond_op{
+constinit const Op cond_op{
     .name = "cond",
     .doc = "One of two regions, by a boolean.",
     .infer = infer_cond,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return cond_kernel(s, in_order); },
 };
-const Op call_op{
+constinit const Op call_op{
     .name = "call",
     .doc = "A region under a name of its own.",
     .infer = infer_call,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return in_order(s.regions[0], s.threads); },
 };
-const Op scan_saving_op{
+constinit const Op scan_saving_op{
     .name = "scan_saving",
-    .doc = "A scan that keeps snapshots of its state for scan_adjoint.",
+    .doc = "A scan that keeps snapshots of its state, and tapes of steps, for scan_adjoint.",
     .infer = infer_saving,
     .cost = cost_of_loop,
 };
-const Op scan_adjoint_op{
+constinit const Op scan_adjoint_op{
     .name = "scan_adjoint",
-    .doc = "The adjoint of a scan: from snapshots, with the steps between them run again.",
+    .doc = "The adjoint of a scan: from snapshots and tapes, with the steps between them run again.",
     .infer = infer_adjoint,
     .facts = {.in_place = {{0, 0}}},
     .cost = cost_of_loop,

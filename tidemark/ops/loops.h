@@ -21,11 +21,14 @@ TIDEMARK_API extern const Op cond_op;
 TIDEMARK_API extern const Op call_op;
 
 // A scan whose states the adjoint needs, and that adjoint, as compiled code has them (compile/loops.h):
-// scan_saving is a scan that also gives `slots` - 1 snapshots of the carries named in `snapshot`, as bytes.
+// scan_saving is a scan that also gives an area of `bytes` with snapshots of the carries named in `snapshot` and, where `tape` (the bytes
+// of one) is not 0, with tapes of steps: values that the adjoint of a step reads. Regions: (body, and with tapes the body
+// that also gives a step's tape). `period`, `tier`, `store`: of states in a tier (compile/loop_store.h).
 TIDEMARK_API extern const Op scan_saving_op;
-// scan_adjoint: inputs are the snapshots, the first state of the carries in the snapshot, the running adjoints, xs and invariants
-// of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint). Outputs: the snapshots' storage, which it
-// goes on using (nothing where every state is kept), the adjoints, the stacked ys of the adjoint.
+// scan_adjoint: inputs are the area, the first state of the carries in the snapshot, the running adjoints, xs and invariants
+// of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint from a state, and with tapes: advance that also
+// gives the tape, adjoint from a tape). Outputs: the area's storage, which it goes on using (nothing where it is only
+// read), the adjoints, the stacked ys of the adjoint.
 TIDEMARK_API extern const Op scan_adjoint_op;
 
 inline bool is_loop(const Op& op) {
@@ -46,7 +49,10 @@ inline LoopShape loop_shape(const Node& n) { return loop_shape(n.attrs, n.in.siz
 TIDEMARK_API Attrs loop_attrs(const LoopShape& shape);
 
 struct AdjointShape {
-  std::int64_t trips = 0, slots = 1;
+  std::int64_t trips = 0;
+  Bytes bytes = 0, state = 0, tape = 0;  // of the area, of a snapshot, of a tape (0: none is kept)
+  std::int64_t levels = 0;               // of the table by which segments are split (schedule/sized.h)
+  std::int64_t period = 0;               // every so many steps a state lies in a tier; 0: none does
   int states = 0, adjoints = 0, advance_xs = 0, advance_consts = 0, adjoint_xs = 0, adjoint_consts = 0, ys = 0;
   bool reverse = false;                   // the direction of the adjoint's own steps: the primal's, turned round
   std::vector<std::int64_t> states_read;  // which of the states the adjoint's region takes, behind the adjoints
@@ -58,6 +64,8 @@ struct AdjointShape {
   int first_adjoint_x() const { return first_advance_const() + advance_consts; }
   int first_adjoint_const() const { return first_adjoint_x() + adjoint_xs; }
   int inputs() const { return first_adjoint_const() + adjoint_consts; }
+  // Every state, or every tape, comes from the first sweep.
+  bool runs_again() const { return period > 0 || (tape > 0 ? trips > bytes / tape : bytes < (trips - 1) * state); }
 };
 TIDEMARK_API AdjointShape adjoint_shape(const Attrs& attrs, const std::vector<Graph>& regions);
 TIDEMARK_API Attrs adjoint_attrs(const AdjointShape& shape);

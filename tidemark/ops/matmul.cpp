@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/matmul.h"
 #include "tidemark/kernels/ref/matmul.h"
+#include "tidemark/kernels/strips.h"
 #include "tidemark/ops/channels.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/reduce.h"
@@ -63,6 +65,28 @@ Tensors matmul_jvp(const Rule& r) {
   return {dy};
 }
 
+// By rows of a, columns of b or leading axes; over the inner axis the parts add up.
+std::optional<Cut> matmul_cut(const CutArgs& args) {
+  const int ranks[] = {args.in[0].shape.rank(), args.in[1].shape.rank()}, rank = args.out[0].shape.rank();
+  const int from = args.known[0] >= 0 ? 0 : args.known[1] >= 0 ? 1 : -1;
+  if (from < 0 && args.wanted < 0) return std::nullopt;
+  // Counted from the right, as the leading axes are aligned.
+  const int axis = from < 0 ? args.wanted - rank : args.known[static_cast<std::size_t>(from)] - ranks[from];
+  Cut cut{{kWhole, kWhole}, {rank + axis}, args.attrs};
+  if (axis < -2) {
+    for (const std::size_t i : {0, 1}) {
+      const int own = ranks[i] + axis;
+      if (own >= 0 && args.in[i].shape[own] == args.out[0].shape[rank + axis]) cut.in[i] = own;
+    }
+  } else if (from >= 0 && axis == (from == 0 ? -1 : -2)) {
+    cut = {{ranks[0] - 1, ranks[1] - 2}, {kAdded}, args.attrs};
+  } else {
+    const std::size_t i = axis == -2 ? 0 : 1;
+    cut.in[i] = ranks[i] + axis;
+  }
+  return cut;
+}
+
 Cost matmul_cost(const KernelSpec& spec) {
   Cost cost;
   for (const Value& v : spec.in) cost.bytes += static_cast<double>(v.type.bytes());
@@ -76,7 +100,7 @@ Cost matmul_cost(const KernelSpec& spec) {
 bool matmul_accepts(const KernelSpec& spec, int input) {
   const Value& v = array_of(spec, input);
   if (input >= static_cast<int>(spec.in.size())) return v.layout.dense_row_major();
-  if (!v.layout.blocked.empty()) return false;
+  if (!v.layout.blocked.empty()) return input == 1 && kernels::in_strips(v.layout);
   const auto strides = strides_of(v.type.shape, v.layout);
   const std::size_t n = strides.size();
   const auto unit = [&](std::size_t axis) {
@@ -84,6 +108,18 @@ bool matmul_accepts(const KernelSpec& spec, int input) {
   };
   return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s >= 0; }) &&
          strides[n - 1] + strides[n - 2] > 0 && (unit(n - 1) || unit(n - 2));
+}
+
+// A large weight that several products with few rows share, as those of an unrolled recurrent net: in strips it is read
+// twice as fast, and four passes over it make them.
+std::optional<Layout> matmul_packed(const KernelSpec& spec, int input, int uses) {
+  constexpr std::int64_t kFewRows = 28, kLarge = 1 << 16;
+  constexpr int kEnoughUses = 8;
+  const Type &a = spec.in[0].type, &b = spec.in[1].type;
+  if (input != 1 || uses < kEnoughUses || b.shape.rank() != 2 || b.dtype != DType::f32) return std::nullopt;
+  if (b.shape.numel() < kLarge || a.shape.numel() == 0 || a.shape.numel() / a.shape[-1] > kFewRows)
+    return std::nullopt;
+  return kernels::strips_layout(b);
 }
 
 std::vector<Sample> matmul_samples() {
@@ -94,16 +130,18 @@ std::vector<Sample> matmul_samples() {
           {.in = {f64({2, 0}), f64({0, 3})}}};
 }
 
-const Op matmul_op{
+constinit const Op matmul_op{
     .name = "matmul",
     .doc = "y = a b over the last two axes; leading axes broadcast.",
     .infer = infer_matmul,
     .vjp = matmul_vjp,
     .jvp = matmul_jvp,
+    .cut = matmul_cut,
     .cost = matmul_cost,
     .kernel = kernels::matmul,
     .reference = kernels::matmul_reference,
     .accepts = matmul_accepts,
+    .packed = matmul_packed,
     .samples = matmul_samples,
 };
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/cpu/move.h"
 #include "tidemark/ops/elementwise.h"
@@ -36,7 +37,7 @@ std::vector<Type> concat_infer(const InferArgs& a) {
   }
   return {{Shape(std::move(sizes)), a.in[0].dtype}};
 }
-const Op concat_op{
+constinit const Op concat_op{
     .name = "concat",
     .doc = "The parts one behind the other along an axis.",
     .infer = concat_infer,
@@ -52,6 +53,7 @@ const Op concat_op{
           for (int i = 0; i < r.inputs(); ++i) parts.push_back(r.dx(i));
           return Tensors{concat(parts, axis_of(r.attrs()))};
         },
+    .cut = cut_beside_axis,
     .reference =
         [](const KernelSpec& s) {
           std::vector<Box> boxes;
@@ -78,7 +80,7 @@ const Op concat_op{
         },
 };
 
-const Op pad_op{
+constinit const Op pad_op{
     .name = "pad",
     .doc = "x with `value` around it.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -109,6 +111,11 @@ const Op pad_op{
             widths.emplace_back(r.attrs().integers("low")[at(a)], r.attrs().integers("high")[at(a)]);
           return Tensors{pad(r.dx(), widths)};
         },
+    .cut = [](const CutArgs& a) -> std::optional<Cut> {
+      const int axis = a.known[0];
+      if (axis < 0 || a.attrs.integers("low")[at(axis)] != 0 || a.attrs.integers("high")[at(axis)] != 0) return std::nullopt;
+      return cut_alike(a, axis);
+    },
     .reference = [](const KernelSpec& s) -> std::unique_ptr<Kernel> {
       const Shape& shape = s.in[0].type.shape;
       const Shape& result = s.out[0].type.shape;
@@ -126,12 +133,13 @@ const Op pad_op{
             return Attrs{{"low", low}, {"high", high}, {"value", 0.5}};
           };
           return std::vector<Sample>{{.in = {{{2, 3}, DType::f64}}, .attrs = attrs({1, 0}, {0, 2})},
+                                     {.in = {{{3, 2}, DType::f64}}, .attrs = attrs({0, 1}, {0, 0})},
                                      {.in = {{{0}, DType::f64}}, .attrs = attrs({2}, {1})},
                                      {.in = {{{}, DType::f64}}, .attrs = attrs({}, {})}};
         },
 };
 
-const Op update_slice_op{
+constinit const Op update_slice_op{
     .name = "update_slice",
     .doc = "x with a part written along an axis: a new version.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -163,6 +171,7 @@ const Op update_slice_op{
           return Tensors{update_slice(r.dx(0), r.dx(1), axis_of(r.attrs()), r.attrs().integer("begin"),
                                       r.attrs().integer("step"))};
         },
+    .cut = cut_beside_axis,
     .facts = {.in_place = {{0, 0}}},
     .reference =
         [](const KernelSpec& s) {
@@ -195,12 +204,13 @@ const Op update_slice_op{
         },
 };
 
-const Op flip_op{
+constinit const Op flip_op{
     .name = "flip",
     .doc = "The elements along an axis in reverse.",
     .infer = [](const InferArgs& a) -> std::vector<Type> { return {a.in[0]}; },
     .vjp = [](const Rule& r) { return Tensors{flip(r.ct(), axis_of(r.attrs()))}; },
     .jvp = [](const Rule& r) { return Tensors{flip(r.dx(), axis_of(r.attrs()))}; },
+    .cut = cut_beside_axis,
     .reference =
         [](const KernelSpec& s) {
           const Shape& shape = s.in[0].type.shape;

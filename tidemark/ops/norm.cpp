@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/norm.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/norm.h"
 #include "tidemark/kernels/ref/norm.h"
 #include "tidemark/ops/elementwise.h"
@@ -192,8 +193,24 @@ kernels::NormKind kind_of_backward(const KernelSpec& s) {
   return {.centred = Centred, .affine = affine_backward<Centred>(s.in.size())};
 }
 
+// By rows; vectors are whole, and their gradients add up.
 template <bool Centred>
-Op forward_op(const char* name, const char* doc) {
+std::optional<Cut> forward_cut(const CutArgs& a) {
+  std::optional<Cut> cut = cut_beside(a, a.in[0].shape.rank() - 1);
+  for (std::size_t i = 1; cut && i < cut->in.size(); ++i) cut->in[i] = kWhole;
+  return cut;
+}
+template <bool Centred>
+std::optional<Cut> backward_cut(const CutArgs& a) {
+  std::optional<Cut> cut = cut_beside(a, a.in[0].shape.rank() - 1);
+  if (!cut) return cut;
+  if (affine_backward<Centred>(a.in.size())) cut->in[2] = kWhole;
+  for (std::size_t o = 1; o < cut->out.size(); ++o) cut->out[o] = kAdded;
+  return cut;
+}
+
+template <bool Centred>
+constexpr Op forward_op(const char* name, const char* doc) {
   return {
       .name = name,
       .doc = doc,
@@ -206,6 +223,7 @@ Op forward_op(const char* name, const char* doc) {
       },
       .vjp = forward_vjp<Centred>,
       .jvp = forward_jvp<Centred>,
+      .cut = forward_cut<Centred>,
       .facts = {.in_place = {{0, 0}}},
       .cost = norm_cost,
       .kernel = [](const KernelSpec& s) { return kernels::norm_forward(s, kind_of_forward<Centred>(s)); },
@@ -225,7 +243,7 @@ Op forward_op(const char* name, const char* doc) {
           }};
 }
 template <bool Centred>
-Op backward_op(const char* name, const char* doc) {
+constexpr Op backward_op(const char* name, const char* doc) {
   return {
       .name = name,
       .doc = doc,
@@ -247,6 +265,7 @@ Op backward_op(const char* name, const char* doc) {
       },
       .vjp = backward_vjp<Centred>,
       .jvp = backward_jvp<Centred>,
+      .cut = backward_cut<Centred>,
       .facts = {.in_place = {{0, 0}, {1, 0}}},
       .cost = norm_cost,
       .kernel = [](const KernelSpec& s) { return kernels::norm_backward(s, kind_of_backward<Centred>(s)); },
@@ -272,13 +291,13 @@ Op backward_op(const char* name, const char* doc) {
           }};
 }
 
-const Op layer_norm_op =
+constinit const Op layer_norm_op =
     forward_op<true>("layer_norm", "(x - mean) rstd scale + shift over the last axis; mean, rstd.");
-const Op rms_norm_op =
+constinit const Op rms_norm_op =
     forward_op<false>("rms_norm", "x rstd scale over the last axis, rstd of the mean square; rstd.");
-const Op layer_norm_backward_op =
+constinit const Op layer_norm_backward_op =
     backward_op<true>("layer_norm_backward", "Gradients of layer_norm: of x, and of scale and shift.");
-const Op rms_norm_backward_op =
+constinit const Op rms_norm_backward_op =
     backward_op<false>("rms_norm_backward", "Gradients of rms_norm: of x, and of scale.");
 
 template <bool Centred>

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/pool.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/pool_shape.h"
 #include "tidemark/kernels/ref/pool.h"
 #include "tidemark/ops/channels.h"
@@ -153,7 +154,7 @@ std::vector<Sample> gather_samples() {
   return {{.in = {f64({2, 3, 4, 6}), {Shape{2, 3, 2, 3}, DType::i32}}, .ranges = {{-2, 2}, {0, 23}}}};
 }
 
-const Op max_pool2d_op{
+constinit const Op max_pool2d_op{
     .name = "max_pool2d",
     .doc =
         "The largest of each window, and where it is: i32, flat within its H x W plane. The first of equals.",
@@ -163,13 +164,14 @@ const Op max_pool2d_op{
         [](const Rule& r) {
           return Tensors{pool_gather(r.dx(), r.y(1)), Tensor{}};
         },
+    .cut = cut_samples,
     .kernel = kernels::max_pool2d,
     .reference = kernels::max_pool2d_reference,
     .accepts = accepts_channels_last,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = pool_samples,
 };
-const Op max_unpool2d_op{
+constinit const Op max_unpool2d_op{
     .name = "max_unpool2d",
     .doc = "A plane of `size`, zero but for x at the indices; what falls on one place adds up.",
     .infer = infer_unpool,
@@ -181,13 +183,14 @@ const Op max_unpool2d_op{
         [](const Rule& r) {
           return apply(*r.node().op, Tensors{r.dx(), r.x(1)}, r.attrs(), Where::current());
         },
+    .cut = cut_samples,
     .kernel = kernels::max_unpool2d,
     .reference = kernels::max_unpool2d_reference,
     .accepts = accepts_channels_last,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = unpool_samples,
 };
-const Op max_pool2d_gather_op{
+constinit const Op max_pool2d_gather_op{
     .name = "max_pool2d_gather",
     .doc = "y[i] = x[indices[i]] within each H x W plane: the transpose of max_unpool2d.",
     .infer = infer_gather,
@@ -196,13 +199,14 @@ const Op max_pool2d_gather_op{
           return Tensors{unpool(r.ct(), r.x(1), r.x().size(2), r.x().size(3)), Tensor{}};
         },
     .jvp = [](const Rule& r) { return Tensors{pool_gather(r.dx(), r.x(1))}; },
+    .cut = cut_samples,
     .kernel = kernels::pool_gather,
     .reference = kernels::pool_gather_reference,
     .accepts = accepts_channels_last,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = gather_samples,
 };
-const Op avg_pool2d_op{
+constinit const Op avg_pool2d_op{
     .name = "avg_pool2d",
     .doc =
         "The mean of each window; windows by kernel, stride and padding, or by the size of the result "
@@ -214,13 +218,14 @@ const Op avg_pool2d_op{
                        Where::current());
         },
     .jvp = [](const Rule& r) { return apply(*r.node().op, Tensors{r.dx()}, r.attrs(), Where::current()); },
+    .cut = cut_samples,
     .kernel = kernels::avg_pool2d,
     .reference = kernels::avg_pool2d_reference,
     .accepts = accepts_channels_last,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = avg_samples,
 };
-const Op avg_pool2d_backward_op{
+constinit const Op avg_pool2d_backward_op{
     .name = "avg_pool2d_backward",
     .doc = "The transpose of avg_pool2d: each mean's share back to its window.",
     .infer = infer_avg_pool_backward,
@@ -229,10 +234,11 @@ const Op avg_pool2d_backward_op{
           return apply(avg_pool2d_op, Tensors{r.ct()}, without_size(r.attrs(), r.x()), Where::current());
         },
     .jvp = [](const Rule& r) { return apply(*r.node().op, Tensors{r.dx()}, r.attrs(), Where::current()); },
+    .cut = cut_samples,
     .kernel = kernels::avg_pool2d_backward,
     .reference = kernels::avg_pool2d_backward_reference,
     .accepts = accepts_channels_last,
-    .preferred_order = {0, 2, 3, 1},
+    .channels_last = true,
     .samples = avg_backward_samples,
 };
 

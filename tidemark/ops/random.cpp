@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/random.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/random.h"
 #include "tidemark/kernels/ref/random.h"
 #include "tidemark/ops/infer.h"
@@ -29,10 +30,23 @@ std::vector<Sample> samples_with(const Attrs& more) {
   return samples;
 }
 
-const Op uniform_op{
+// A part draws what the whole would draw in its place.
+Attrs cut_draws(const CutArgs& a, int axis, Attrs attrs) {
+  if (axis < 0 || axis >= a.out[0].shape.rank()) return attrs;
+  std::int64_t inner = 1;
+  for (int i = axis + 1; i < a.out[0].shape.rank(); ++i) inner *= a.out[0].shape[i];
+  const std::int64_t pitch = a.out[0].shape[axis] * inner, run = a.per_part(a.out[0].shape[axis]) * inner;
+  return attrs.set("first", a.part * run).set("run", run).set("pitch", pitch);
+}
+std::optional<Cut> random_cut(const CutArgs& a) {
+  return Cut{{kWhole}, {a.wanted}, cut_draws(a, a.wanted, cut_shape(a, a.wanted))};
+}
+
+constinit const Op uniform_op{
     .name = "random_uniform",
     .doc = "Uniform in [low, high), from a key {seed, step}.",
     .infer = random_infer,
+    .cut = random_cut,
     .facts = {.random = true, .zero_derivative = true},
     .kernel = kernels::random_uniform,
     .reference = kernels::random_uniform_reference,
@@ -41,10 +55,11 @@ const Op uniform_op{
           return samples_with({{"low", -1.0}, {"high", 3.0}});
         },
 };
-const Op normal_op{
+constinit const Op normal_op{
     .name = "random_normal",
     .doc = "Normal, from a key {seed, step}.",
     .infer = random_infer,
+    .cut = random_cut,
     .facts = {.random = true, .zero_derivative = true},
     .kernel = kernels::random_normal,
     .reference = kernels::random_normal_reference,
@@ -56,7 +71,7 @@ const Op normal_op{
 
 // Linear in x with a mask that the key gives again: nothing is kept for the gradient but the key.
 Tensor again(const Rule& r, const Tensor& x);
-const Op dropout_op{
+constinit const Op dropout_op{
     .name = "dropout",
     .doc = "x with elements zeroed at a rate, the rest scaled by 1 / (1 - rate).",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -71,6 +86,11 @@ const Op dropout_op{
           return Tensors{again(r, r.ct()), Tensor{}};
         },
     .jvp = [](const Rule& r) { return Tensors{again(r, r.dx(0))}; },
+    .cut =
+        [](const CutArgs& a) -> std::optional<Cut> {
+      const int axis = a.axis_of({0});
+      return Cut{{axis, kWhole}, {axis}, cut_draws(a, axis, a.attrs)};
+    },
     .facts = {.random = true, .in_place = {{0, 0}}},
     .kernel = kernels::dropout,
     .reference = kernels::dropout_reference,

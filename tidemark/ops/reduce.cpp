@@ -46,7 +46,7 @@ std::vector<Type> extreme_infer(const InferArgs& a) {
 }
 
 template <Fold F>
-Op fold_op(const char* name, const char* doc, std::vector<Type> (*infer)(const InferArgs&)) {
+constexpr Op fold_op(const char* name, const char* doc, std::vector<Type> (*infer)(const InferArgs&)) {
   return {.name = name,
           .doc = doc,
           .infer = infer,
@@ -74,7 +74,7 @@ Op fold_op(const char* name, const char* doc, std::vector<Type> (*infer)(const I
               }};
 }
 
-const Op sum_op = [] {
+constinit const Op sum_op = [] {
   Op op = fold_op<Fold::sum>("sum", "The sum over axes; of integers as i64.", sum_infer);
   op.vjp = [](const Rule& r) { return Tensors{broadcast_to(spread(r, r.ct()), r.x().shape())}; };
   op.jvp = [](const Rule& r) {
@@ -95,13 +95,13 @@ Tensors extreme_jvp(const Rule& r) {
   const Sizes& axes = r.attrs().integers("axes");
   return {sum(share(r) * r.dx(), Axes(axes.begin(), axes.end()), {.axes = r.attrs().flag("keep")})};
 }
-const Op max_op = [] {
+constinit const Op max_op = [] {
   Op op = fold_op<Fold::max>("max", "The greatest over axes; NaN wins.", extreme_infer);
   op.vjp = extreme_vjp;
   op.jvp = extreme_jvp;
   return op;
 }();
-const Op min_op = [] {
+constinit const Op min_op = [] {
   Op op = fold_op<Fold::min>("min", "The least over axes; NaN wins.", extreme_infer);
   op.vjp = extreme_vjp;
   op.jvp = extreme_jvp;
@@ -149,7 +149,7 @@ Tensor others(const Rule& r) {
   }
   return permute(reshape(rest, moved.shape().sizes()), back);
 }
-const Op prod_op = [] {
+constinit const Op prod_op = [] {
   Op op = fold_op<Fold::prod>("prod", "The product over axes; of integers as i64.", sum_infer);
   op.vjp = [](const Rule& r) { return Tensors{spread(r, r.ct()) * others(r)}; };
   op.jvp = [](const Rule& r) {

@@ -1,5 +1,6 @@
 // What looks at an axis element by element: argmax, cumsum.
 // SPDX-License-Identifier: Apache-2.0
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/scan_axis.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
@@ -20,7 +21,7 @@ std::vector<Sample> axis_samples() {
           {.in = {{{0, 3}, DType::f64}}, .attrs = along(1)}};
 }
 
-const Op argmax_op{
+constinit const Op argmax_op{
     .name = "argmax",
     .doc = "The index of the greatest along an axis, the first of equals; i64.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -32,12 +33,17 @@ const Op argmax_op{
       sizes.erase(sizes.begin() + axis);
       return {{Shape(std::move(sizes)), DType::i64}};
     },
+    .cut = [](const CutArgs& a) {
+      std::optional<Cut> cut = cut_beside_axis(a);
+      if (cut && cut->in[0] > axis_of(a.attrs)) --cut->out[0];
+      return cut;
+    },
     .facts = {.zero_derivative = true},
     .reference = [](const KernelSpec& s) { return kernels::argmax(s, axis_of(s.attrs)); },
     .samples = axis_samples,
 };
 
-const Op cumsum_op{
+constinit const Op cumsum_op{
     .name = "cumsum",
     .doc = "Sums of the elements up to and with each, along an axis.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -50,6 +56,7 @@ const Op cumsum_op{
           return Tensors{flip(cumsum(flip(r.ct(), axis), axis), axis)};
         },
     .jvp = [](const Rule& r) { return Tensors{cumsum(r.dx(), axis_of(r.attrs()))}; },
+    .cut = cut_beside_axis,
     .facts = {.in_place = {{0, 0}}},
     .reference = [](const KernelSpec& s) { return kernels::cumsum(s, axis_of(s.attrs)); },
     .samples = axis_samples,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/infer.h"
@@ -29,6 +30,7 @@ std::vector<Type> backward_infer(const InferArgs& a) {
     fail(Error::Kind::usage, "[{}] {} vs {}", a.op, to_string(a.in[0]), to_string(a.in[1]));
   return row_infer(a);
 }
+std::optional<Cut> row_cut(const CutArgs& a) { return cut_beside(a, a.in[0].shape.rank() - 1); }
 template <std::size_t Inputs>
 std::vector<Sample> row_samples() {
   std::vector<Sample> samples;
@@ -47,20 +49,21 @@ Cost row_cost(const KernelSpec& s) {
 Tensor softmax_backward(const Tensor& y, const Tensor& ct);
 Tensor log_softmax_backward(const Tensor& y, const Tensor& ct);
 
-const Op softmax_op{
+constinit const Op softmax_op{
     .name = "softmax",
     .doc = "exp(x) / sum(exp(x)) over the last axis.",
     .infer = row_infer,
     .vjp = [](const Rule& r) { return Tensors{softmax_backward(r.y(), r.ct())}; },
     .jvp =
         [](const Rule& r) { return Tensors{softmax_backward(r.y(), r.dx())}; },  // the Jacobian is symmetric
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
     .kernel = kernels::softmax,
     .reference = kernels::softmax_reference,
     .samples = row_samples<1>,
 };
-const Op softmax_backward_op{
+constinit const Op softmax_backward_op{
     .name = "softmax_backward",
     .doc = "y (g - sum(g y)) over the last axis: what softmax does to cotangents and tangents.",
     .infer = backward_infer,
@@ -79,25 +82,27 @@ const Op softmax_backward_op{
           if (r.has_dx(1)) d = d + softmax_backward(y, r.dx(1));
           return Tensors{d};
         },
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}, {1, 0}}},
     .cost = row_cost,
     .kernel = kernels::softmax_backward,
     .reference = kernels::softmax_backward_reference,
     .samples = row_samples<2>,
 };
-const Op log_softmax_op{
+constinit const Op log_softmax_op{
     .name = "log_softmax",
     .doc = "x - log(sum(exp(x))) over the last axis.",
     .infer = row_infer,
     .vjp = [](const Rule& r) { return Tensors{log_softmax_backward(r.y(), r.ct())}; },
     .jvp = [](const Rule& r) { return Tensors{r.dx() - sum(exp(r.y()) * r.dx(), {-1}, kKeep)}; },
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}}},
     .cost = row_cost,
     .kernel = kernels::log_softmax,
     .reference = kernels::log_softmax_reference,
     .samples = row_samples<1>,
 };
-const Op log_softmax_backward_op{
+constinit const Op log_softmax_backward_op{
     .name = "log_softmax_backward",
     .doc = "g - exp(y) sum(g) over the last axis.",
     .infer = backward_infer,
@@ -116,6 +121,7 @@ const Op log_softmax_backward_op{
           if (r.has_dx(1)) d = d + log_softmax_backward(y, r.dx(1));
           return Tensors{d};
         },
+    .cut = row_cut,
     .facts = {.in_place = {{0, 0}, {1, 0}}},
     .cost = row_cost,
     .kernel = kernels::log_softmax_backward,
@@ -123,7 +129,7 @@ const Op log_softmax_backward_op{
     .samples = row_samples<2>,
 };
 
-const Op logsumexp_op{
+constinit const Op logsumexp_op{
     .name = "logsumexp",
     .doc = "log(sum(exp(x))) over the last axis, which goes away.",
     .infer = [](const InferArgs& a) -> std::vector<Type> {
@@ -133,6 +139,7 @@ const Op logsumexp_op{
     },
     .vjp = [](const Rule& r) { return Tensors{unsqueeze(r.ct(), -1) * exp(r.x() - unsqueeze(r.y(), -1))}; },
     .jvp = [](const Rule& r) { return Tensors{sum(exp(r.x() - unsqueeze(r.y(), -1)) * r.dx(), {-1})}; },
+    .cut = row_cut,
     .cost = row_cost,
     .kernel = kernels::logsumexp,
     .reference = kernels::logsumexp_reference,

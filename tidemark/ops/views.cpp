@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/fused.h"
 #include "tidemark/kernels/cpu/move.h"
+#include "tidemark/kernels/strips.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/reduce.h"
@@ -85,7 +87,7 @@ Cost view_cost(const KernelSpec& s) {
 }
 
 template <std::optional<Layout> (*View)(const KernelSpec&, int)>
-Op view_op(const char* name, const char* doc, std::vector<Type> (*infer)(const InferArgs&)) {
+constexpr Op view_op(const char* name, const char* doc, std::vector<Type> (*infer)(const InferArgs&)) {
   return {.name = name,
           .doc = doc,
           .infer = infer,
@@ -118,10 +120,28 @@ std::unique_ptr<Kernel> reshape_copy(const KernelSpec& s) {
   if (!s.out[0].layout.dense_row_major()) return nullptr;
   return kernels::copy_boxes(std::move(boxes), x.type.dtype, s.threads);
 }
-const Op reshape_op = [] {
+// An axis is still one where as many elements lie before it.
+std::optional<Cut> reshape_cut(const CutArgs& a) {
+  const bool forwards = a.known[0] >= 0;
+  const int axis = forwards ? a.known[0] : a.wanted;
+  if (axis < 0) return std::nullopt;
+  const Shape &from = forwards ? a.in[0].shape : a.out[0].shape, &to = forwards ? a.out[0].shape : a.in[0].shape;
+  std::int64_t before = 1;
+  for (int i = 0; i < axis; ++i) before *= from[i];
+  for (int k = 0; k < to.rank() && before > 0; ++k) {
+    if (before == 1 && to[k] % a.parts == 0) {
+      const int out = forwards ? k : axis;
+      return Cut{{forwards ? axis : k}, {out}, cut_shape(a, out)};
+    }
+    before = before % std::max<std::int64_t>(to[k], 1) == 0 ? before / std::max<std::int64_t>(to[k], 1) : 0;
+  }
+  return std::nullopt;
+}
+constinit const Op reshape_op = [] {
   Op op = view_op<reshape_view>("reshape", "The same elements in row-major order, with another shape.",
                                 reshape_infer);
   op.reference = reshape_copy;
+  op.cut = reshape_cut;
   op.vjp = [](const Rule& r) { return Tensors{reshape(r.ct(), r.x().shape().sizes())}; };
   op.jvp = [](const Rule& r) { return Tensors{reshape(r.dx(), r.y().shape().sizes())}; };
   op.samples = [] {
@@ -163,8 +183,14 @@ std::vector<int> inverse_order(const Sizes& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) inverse[at(axes[i])] = static_cast<int>(i);
   return inverse;
 }
-const Op permute_op = [] {
+constinit const Op permute_op = [] {
   Op op = view_op<permute_view>("permute", "The axes in another order.", permute_infer);
+  op.cut = [](const CutArgs& a) -> std::optional<Cut> {
+    const Sizes& axes = a.attrs.integers("axes");
+    if (a.known[0] < 0 && a.wanted < 0) return std::nullopt;
+    const int in = a.known[0] >= 0 ? a.known[0] : static_cast<int>(axes[at(a.wanted)]);
+    return Cut{{in}, {static_cast<int>(std::find(axes.begin(), axes.end(), in) - axes.begin())}, a.attrs};
+  };
   op.vjp = [](const Rule& r) { return Tensors{permute(r.ct(), inverse_order(r.attrs().integers("axes")))}; };
   op.jvp = [](const Rule& r) {
     const Sizes& axes = r.attrs().integers("axes");
@@ -189,7 +215,7 @@ std::optional<Layout> broadcast_view(const KernelSpec& s, int) {
   }
   return view_layout(to, std::move(strides), x.layout.offset);
 }
-const Op broadcast_op = [] {
+constinit const Op broadcast_op = [] {
   Op op = view_op<broadcast_view>("broadcast_to", "x repeated along new axes and axes of size 1.",
                                   [](const InferArgs& a) -> std::vector<Type> {
                                     const Shape to(a.attrs.integers("shape"));
@@ -199,6 +225,11 @@ const Op broadcast_op = [] {
                                     return {{to, a.in[0].dtype}};
                                   });
   op.vjp = [](const Rule& r) { return Tensors{sum_to(r.ct(), r.x().shape())}; };
+  op.cut = [](const CutArgs& a) {
+    std::optional<Cut> cut = cut_aligned(a);
+    if (cut) cut->attrs = cut_shape(a, cut->out[0]);
+    return cut;
+  };
   op.jvp = [](const Rule& r) { return Tensors{broadcast_to(r.dx(), r.y().shape())}; };
   op.samples = [] {
     return std::vector<Sample>{{.in = {{{3, 1}, DType::f64}}, .attrs = {{"shape", Sizes{2, 3, 4}}}},
@@ -226,8 +257,9 @@ std::optional<Layout> slice_view(const KernelSpec& s, int) {
   own *= s.attrs.integer("step");
   return view_layout(s.out[0].type.shape, std::move(strides), offset);
 }
-const Op slice_op = [] {
+constinit const Op slice_op = [] {
   Op op = view_op<slice_view>("slice", "Every step-th element of [begin, end) along an axis.", slice_infer);
+  op.cut = cut_beside_axis;
   op.vjp = [](const Rule& r) {
     const int axis = static_cast<int>(r.attrs().integer("axis"));
     const std::int64_t begin = r.attrs().integer("begin"), step = r.attrs().integer("step");
@@ -274,8 +306,9 @@ std::optional<Layout> split_view(const KernelSpec& s, int output) {
   for (int i = 0; i < output; ++i) offset += s.attrs.integers("sizes")[at(i)] * strides[axis_of(s.attrs)];
   return view_layout(s.out[at(output)].type.shape, strides, offset);
 }
-const Op split_op = [] {
+constinit const Op split_op = [] {
   Op op = view_op<split_view>("split", "Pieces along an axis, of the given sizes.", split_infer);
+  op.cut = cut_beside_axis;
   op.vjp = [](const Rule& r) {
     Tensors parts;
     for (int i = 0; i < r.outputs(); ++i) parts.push_back(r.ct(i));
@@ -292,16 +325,35 @@ const Op split_op = [] {
   return op;
 }();
 
-const Op contiguous_op{
+// To strips (kernels/strips.h): whole ones, and what is left of the columns.
+std::vector<Box> to_strips(const KernelSpec& s) {
+  constexpr std::int64_t width = kernels::kStripWidth;
+  const Shape& shape = s.in[0].type.shape;
+  const auto from = strides_of(shape, s.in[0].layout);
+  const std::int64_t rows = shape[0], whole = shape[1] / width, rest = shape[1] % width;
+  return {{.shape = {whole, rows, width},
+           .from = {width * from[1], from[0], from[1]},
+           .to = {rows * width, width, 1}},
+          {.shape = {rows, rest},
+           .from = from,
+           .to = {width, 1},
+           .from_offset = whole * width * from[1],
+           .to_offset = whole * rows * width}};
+}
+
+constinit const Op contiguous_op{
     .name = "contiguous",
     .doc = "A dense copy.",
     .infer = [](const InferArgs& a) -> std::vector<Type> { return {a.in[0]}; },
     .vjp = [](const Rule& r) { return Tensors{r.ct()}; },
     .jvp = [](const Rule& r) { return Tensors{r.dx()}; },
+    .cut = cut_aligned,
     .cost = view_cost,
     .reference =
         [](const KernelSpec& s) {
           const Shape& shape = s.in[0].type.shape;
+          if (kernels::in_strips(s.out[0].layout))
+            return kernels::copy_boxes(to_strips(s), s.in[0].type.dtype, s.threads);
           std::vector<Box> boxes{{.shape = shape,
                                   .from = strides_of(shape, s.in[0].layout),
                                   .to = strides_of(shape, s.out[0].layout)}};

@@ -84,7 +84,7 @@ class Search {
   // Worth it only where runs need much of the budget by themselves.
   void search_more_moments() {
     if (!o_.stages || result_.seconds >= o_.known_seconds) return;
-    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds};
+    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
     // What a program costs, in cuts: it grows with the square of the unknowns.
     const double size = 1e-3 * (v_.tasks() + v_.values());
     options.go_on = [&](int moments) {
@@ -122,8 +122,8 @@ class Search {
     result_.cuts = before + model.cuts_made();
     if (least == std::numeric_limits<double>::infinity())
       return;  // no plan at all; what that means is the peak's
-    if (!certificate_.leaves.empty() && least <= result_.seconds) return;
-    result_.seconds = std::max(v_.floor_seconds, least);
+    if (least <= (certificate_.leaves.empty() ? v_.floor_seconds : result_.seconds)) return;
+    result_.seconds = least;
     certificate_ = std::move(found);
   }
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <ctime>
+#include <functional>
+#include <utility>
 
 namespace tidemark::plan {
 
@@ -21,7 +23,13 @@ class Limit {
       : begin_(cpu_seconds()), end_(begin_ + seconds), rounds_(rounds), all_rounds_(rounds) {}
   double elapsed() const { return cpu_seconds() - begin_; }
   bool time_is_up() const {
-    return stopped_ || (flag_ != nullptr && flag_->load(std::memory_order_relaxed)) || cpu_seconds() >= end_;
+    if (stopped_ || (flag_ != nullptr && flag_->load(std::memory_order_relaxed))) return true;
+    const double now = cpu_seconds();
+    if (ask_ && now >= next_question_) {
+      next_question_ = now + kBetweenQuestions;
+      stopped_ = !ask_();
+    }
+    return stopped_ || now >= end_;
   }
   double left() const { return stopped_ ? 0 : end_ - cpu_seconds(); }
   // One round of search spent; false when none is left.
@@ -45,11 +53,16 @@ class Limit {
   }
   // Time is up, too, once somebody else (a signal handler, another thread) sets the flag. May be null.
   void watch(const std::atomic<bool>* flag) { flag_ = flag; }
+  // Time is up, too, once it says no; asked now and then by time_is_up. One thread.
+  void ask(std::function<bool()> go_on) { ask_ = std::move(go_on); }
 
  private:
   double begin_, end_;
   std::int64_t rounds_, all_rounds_;
-  bool stopped_ = false;
+  static constexpr double kBetweenQuestions = 0.02;  // seconds
+  mutable bool stopped_ = false;
+  mutable double next_question_ = 0;
+  std::function<bool()> ask_;
   const std::atomic<bool>* flag_ = nullptr;
 };
 

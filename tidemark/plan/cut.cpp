@@ -320,6 +320,10 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
     *proof = leaf(1);
     std::erase_if(proof->need, [](const auto& r) { return r.i == 0; });
     std::erase_if(proof->keep, [](const auto& r) { return r.i == 0; });
+    if (movable_) {  // what is wanted later may be fetched: only what is decided counts
+      proof->need.clear();
+      proof->keep.clear();
+    }
     proof->floors.clear();
     proof->links.clear();
   }

@@ -9,6 +9,8 @@ namespace {
 constexpr double kFurther =
     1.25;  // times the best cost: how far a candidate's is followed, for the next time
 constexpr std::size_t kMostTasks = 600;  // in one closure: beyond it another buffer is the better choice
+constexpr Bytes kMinor =
+    64;  // times smaller than what the same task writes: no candidate while there are others
 }  // namespace
 
 Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
@@ -16,14 +18,17 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   mark_.assign(static_cast<std::size_t>(m.all), 0);
   banned_use_.assign(static_cast<std::size_t>(m.buffers), -1);
   std::vector<double> ratio(static_cast<std::size_t>(m.buffers), std::numeric_limits<double>::infinity());
+  std::vector<char> minor(static_cast<std::size_t>(m.buffers), 0);
   for (BufferId b = 0; b < m.buffers; ++b) {
     const auto i = static_cast<std::size_t>(b);
     if (m.resident[i] || m.size[i] == 0) continue;
     for (const TaskId t : m.makers[i]) {
       if (!m.can_repeat[static_cast<std::size_t>(t)]) continue;
       Bytes bytes = 0;
-      for (const BufferId w : m.writes[static_cast<std::size_t>(t)])
+      for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
         bytes += m.size[static_cast<std::size_t>(w)];
+        if (m.size[static_cast<std::size_t>(w)] / kMinor >= m.size[i]) minor[i] = 1;
+      }
       ratio[i] = std::min(ratio[i], m.seconds[static_cast<std::size_t>(t)] / static_cast<double>(bytes));
     }
     if (ratio[i] < std::numeric_limits<double>::infinity()) by_ratio_.push_back(b);
@@ -31,6 +36,10 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   std::stable_sort(by_ratio_.begin(), by_ratio_.end(), [&](BufferId x, BufferId y) {
     return ratio[static_cast<std::size_t>(x)] < ratio[static_cast<std::size_t>(y)];
   });
+  majors_ = static_cast<std::size_t>(
+      std::stable_partition(by_ratio_.begin(), by_ratio_.end(),
+                            [&](BufferId b) { return minor[static_cast<std::size_t>(b)] == 0; }) -
+      by_ratio_.begin());
   for (const BufferId b : by_ratio_) {
     ratio_.push_back(ratio[static_cast<std::size_t>(b)]);
     double least = std::numeric_limits<double>::infinity();
@@ -217,26 +226,49 @@ bool Drops::find_next(std::int32_t at, Bytes need, double most_seconds, double n
     cap = std::min(most_seconds, least * wanted);
     std::swap(best, trial_);
   };
-  candidates_.clear();
-  for (std::size_t k = 0; k < by_ratio_.size(); ++k) {
-    if (!line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0)) continue;
-    const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
-    const Known& known = known_[k];
-    if (known.repair == repair_) {
-      const double score = factor * known.seconds / std::min(known.relief, wanted);
-      candidates_.push_back({score, factor, static_cast<std::int32_t>(k)});
-    } else if (ratio_[k] <= least && least_seconds_[k] < cap) {
-      look_at(k, factor);
+  const auto look_through = [&](std::size_t from, std::size_t to) {
+    candidates_.clear();
+    for (std::size_t k = from; k < to; ++k) {
+      if (!line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0)) continue;
+      const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
+      const Known& known = known_[k];
+      if (known.repair == repair_) {
+        const double score = factor * known.seconds / std::min(known.relief, wanted);
+        candidates_.push_back({score, factor, static_cast<std::int32_t>(k)});
+      } else if (ratio_[k] <= least && least_seconds_[k] < cap) {
+        look_at(k, factor);
+      }
     }
-  }
-  const auto later = [](const Candidate& x, const Candidate& y) { return x.score > y.score; };
-  std::make_heap(candidates_.begin(), candidates_.end(), later);
-  while (!candidates_.empty() && candidates_.front().score < least) {
-    std::pop_heap(candidates_.begin(), candidates_.end(), later);
-    look_at(static_cast<std::size_t>(candidates_.back().which), candidates_.back().factor);
-    candidates_.pop_back();
-  }
+    const auto later = [](const Candidate& x, const Candidate& y) { return x.score > y.score; };
+    std::make_heap(candidates_.begin(), candidates_.end(), later);
+    while (!candidates_.empty() && candidates_.front().score < least) {
+      std::pop_heap(candidates_.begin(), candidates_.end(), later);
+      look_at(static_cast<std::size_t>(candidates_.back().which), candidates_.back().factor);
+      candidates_.pop_back();
+    }
+  };
+  look_through(0, majors_);
+  if (best.buffer < 0) look_through(majors_, by_ratio_.size());
   return best.buffer >= 0;
+}
+
+BufferId Drops::any_over(std::int32_t at, Rng& rng) {
+  candidates_.clear();
+  double all = 0;
+  for (std::size_t k = 0; k < majors_; ++k) {
+    if (!line_->spans(by_ratio_[k], at) || !line_->live_before(by_ratio_[k], at)) continue;
+    all += static_cast<double>(line_->model().size[static_cast<std::size_t>(by_ratio_[k])]);
+    candidates_.push_back({all, 1, static_cast<std::int32_t>(k)});
+  }
+  const double pick = all * rng.uniform();
+  const auto it = std::find_if(candidates_.begin(), candidates_.end(),
+                               [&](const Candidate& c) { return c.score > pick; });
+  return it == candidates_.end() ? -1 : by_ratio_[static_cast<std::size_t>(it->which)];
+}
+
+bool Drops::drop(BufferId b, std::int32_t at, Rng& rng) {
+  price_now_ = rng.below(2) == 0 ? 0 : price_ * std::exp2(6 * rng.uniform() - 3);
+  return evaluate(b, at, std::numeric_limits<double>::infinity(), trial_) && apply(trial_);
 }
 
 // What the runs of a drop leave behind may serve others: these are evaluated anew.

@@ -36,6 +36,11 @@ class Drops {
   Outcome repair(double most_seconds, double noise, Rng& rng, int most_drops,
                  Failing failing = Failing::undo);
 
+  // Something that is kept over the moment, the larger the likelier; -1: there is nothing.
+  BufferId any_over(std::int32_t at, Rng& rng);
+  // Drops it over the moment, whatever that costs. False, and nothing changed: it cannot be.
+  bool drop(BufferId b, std::int32_t at, Rng& rng);
+
   // A gap, by the use that ends it, that `find` leaves alone until all bans are lifted.
   void ban(BufferId b, std::int32_t use);
   void lift_bans();
@@ -61,7 +66,10 @@ class Drops {
   Timeline* line_;
   Bytes budget_;
   const Limit* limit_ = nullptr;
-  std::vector<BufferId> by_ratio_;             // what can be made again, least seconds per byte first
+  // What can be made again, least seconds per byte first; behind the first `majors_` what is small beside other writes of its maker: with
+  // those gone it frees next to nothing.
+  std::vector<BufferId> by_ratio_;
+  std::size_t majors_ = 0;
   std::vector<double> ratio_, least_seconds_;  // of by_ratio_
   // What is known of a candidate in the repair under way.
   struct Known {

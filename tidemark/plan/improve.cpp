@@ -44,11 +44,7 @@ bool Improve::try_remove(std::int32_t slot) {
 
 void Improve::prune() {
   collect_extra();
-  const Model& m = line_->model();
-  const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
-  std::stable_sort(extra_.begin(), extra_.end(),
-                   [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
-  for (const std::int32_t s : extra_) try_remove(s);
+  prune_dearest();
 }
 
 bool Improve::move_before(std::int32_t from, std::int32_t to) {
@@ -189,6 +185,65 @@ bool Improve::shake(double share) {
   const auto outcome = drops_->repair(std::numeric_limits<double>::infinity(), 0.2 + rng_.uniform(), rng_,
                                       100 + line_->run_count());
   if (outcome == Drops::Outcome::fits) return true;
+  line_->undo_to(mark);
+  return false;
+}
+
+void Improve::prune_dearest() {
+  const Model& m = line_->model();
+  const auto cost = [&](std::int32_t s) { return m.seconds[static_cast<std::size_t>(line_->task_at(s))]; };
+  std::stable_sort(extra_.begin(), extra_.end(),
+                   [&](std::int32_t x, std::int32_t y) { return cost(x) > cost(y); });
+  for (const std::int32_t s : extra_) try_remove(s);
+}
+
+// The fullest moment of the gap that the run at `slot` bridges; -1: it bridges none.
+std::int32_t Improve::fullest_before(std::int32_t slot) const {
+  std::int32_t from = slot;
+  for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(slot))]) {
+    const std::size_t i = line_->event_from(w, slot);
+    if (i > 0) from = std::min(from, line_->events(w)[i - 1].slot + 1);
+  }
+  return line_->fullest(from, slot - 1);
+}
+
+// Then all runs that the drop makes superfluous go, what is new last, or it would be the first.
+bool Improve::drop_and_prune(BufferId b, std::int32_t at) {
+  const std::size_t mark = line_->mark();
+  if (!drops_->drop(b, at, rng_)) return false;
+  std::vector<std::int32_t> added;
+  for (std::size_t k = mark; k < line_->mark(); ++k) {
+    if (line_->log()[k].inserted) added.push_back(line_->log()[k].slot);
+  }
+  collect_extra();
+  std::erase_if(extra_,
+                [&](std::int32_t s) { return std::find(added.begin(), added.end(), s) != added.end(); });
+  prune_dearest();
+  extra_.swap(added);
+  std::erase_if(extra_, [&](std::int32_t s) { return line_->task_at(s) < 0; });
+  prune_dearest();
+  return true;
+}
+
+bool Improve::exchange(double slack) {
+  collect_extra();
+  if (extra_.empty()) return false;
+  const double before = line_->seconds();
+  const std::size_t mark = line_->mark();
+  const std::int32_t at =
+      fullest_before(extra_[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(extra_.size())))]);
+  const BufferId b = at < 0 ? -1 : drops_->any_over(at, rng_);
+  if (b < 0) return false;
+  bool changed = drop_and_prune(b, at);
+  if (changed && line_->seconds() >= before && rng_.below(2) == 0) {
+    // Not enough: what is gone over one gap is as a rule of no more use over the next.
+    const auto& list = line_->events(b);
+    const auto i = static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(list.size())));
+    const std::int32_t again =
+        i > 0 && list[i].use ? line_->fullest(list[i - 1].slot + 1, list[i].slot - 1) : -1;
+    if (again >= 0) drop_and_prune(b, again);
+  }
+  if (changed && line_->seconds() <= before + slack) return true;
   line_->undo_to(mark);
   return false;
 }

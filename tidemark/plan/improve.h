@@ -25,6 +25,10 @@ class Improve {
   // True if the timeline changed.
   bool ruin_and_recreate(double slack);
 
+  // Drops something more where the budget has made a run necessary, whatever that costs, and removes what is then not needed any more: a
+  // dear run for several cheaper ones, which no repair of least cost first comes to.
+  bool exchange(double slack);
+
   // The same with a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
   bool shake(double share);
 
@@ -35,6 +39,9 @@ class Improve {
   bool may_fit_without(std::int32_t slot) const;
   bool try_remove(std::int32_t slot);
   void collect_extra();
+  void prune_dearest();  // of extra_
+  std::int32_t fullest_before(std::int32_t slot) const;
+  bool drop_and_prune(BufferId b, std::int32_t at);
   bool move_before(std::int32_t from, std::int32_t to);
 
   Timeline* line_;

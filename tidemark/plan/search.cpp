@@ -10,10 +10,14 @@ constexpr int kRoom = 7;
 constexpr double kHeat = 0.05;  // of the mean seconds of an extra run: what a round may lose
 constexpr std::int32_t kSources = 8, kAllSources = 64;  // blocks that others are made like, in one go
 constexpr std::size_t kFirstRules = 2, kAllRules = 100;
-constexpr std::size_t kStarts = 4, kMoreStarts = 12;  // searched from first, and when these lead no further
+constexpr std::size_t kMoreStarts = 12;  // searched from
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
-constexpr std::int64_t kSmall = 500;       // tasks up to which every order is tried
+constexpr double kRace = 0.4, kTurns = 3;  // of the time, to find the best start, in so many turns
+constexpr std::int64_t kExchange = 4;      // rounds from one exchange to the next
+constexpr std::size_t kElite = 6;          // plans kept to relink with
+constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
+constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
 
@@ -39,6 +43,7 @@ void Search::consider() {
   least_peak_ = std::min(least_peak_, line_.peak());
   if (line_.peak() > options_.budget) return;
   const double seconds = seconds_now();
+  if (seconds < local_.seconds) local_ = {seconds, line_.runs()};
   if (seconds < best_seconds_) {
     best_seconds_ = seconds;
     best_ = line_.runs();
@@ -274,6 +279,7 @@ bool Search::remove_and_reorder() {
 void Search::rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on) {
   const auto [until, heat, length] = stretch;
   line_.assign(start.runs, kRoom);
+  local_ = {std::numeric_limits<double>::infinity(), {}};
   const double from = limit_->fraction();
   const bool copies = model_->has_copies();
   double current = seconds_now(), least = current;
@@ -286,7 +292,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
     double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
     if (length > 0) left = std::min(left, 1 - static_cast<double>(round) / static_cast<double>(length));
     const double slack = heat * left * left * typical_extra() * -std::log(improve_.rng().uniform() + 1e-12);
-    bool changed = improve_.ruin_and_recreate(slack);
+    bool changed = round % kExchange == 0 ? improve_.exchange(slack) : improve_.ruin_and_recreate(slack);
     if (changed && copies && seconds_now() > current + slack) {
       // A stall that the sum of the runs does not show.
       line_.undo_to(0);
@@ -331,19 +337,83 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   consider();
 }
 
-// A little from each start, then from the best. When nothing more is found there: hotter, from the best, from the best with a part of it made anew
+// The best of the last stretch against those of earlier ones: what either does better in a part of the time is tried in the other.
+void Search::relink() {
+  if (model_->has_copies() || model_->tasks > kMiddling || local_.runs.empty()) return;
+  Start mine = local_;
+  for (const Start& theirs : elite_) {
+    if (theirs.runs == mine.runs) continue;
+    blend({mine.seconds, mine.runs}, theirs);
+    blend(theirs, mine);
+  }
+  blend({best_seconds_, best_}, mine);
+  const auto same = [&](const Start& e) { return e.seconds == mine.seconds; };
+  if (std::any_of(elite_.begin(), elite_.end(), same)) return;
+  elite_.push_back(std::move(mine));
+  std::stable_sort(elite_.begin(), elite_.end(),
+                   [](const Start& x, const Start& y) { return x.seconds < y.seconds; });
+  if (elite_.size() > kElite) elite_.pop_back();
+}
+
+// Stretch by stretch: what is better stays.
+void Search::blend(Start base, const Start& other) {
+  for (std::size_t width = 1; width <= kBlended; ++width) {
+    const Relink relink(*model_, base.runs, other.runs);
+    const std::size_t count = relink.stretches();
+    for (std::size_t first = 0; first + width <= count && first < kMostBlends; ++first) {
+      if (limit_->time_is_up() || best_seconds_ <= options_.enough) return;
+      line_.assign(relink.blend(first, first + width), kRoom);
+      if (!line_.sound()) continue;
+      if (line_.seconds() > base.seconds + 4 * typical_extra()) continue;
+      if (line_.peak() > options_.budget &&
+          drops_.repair(base.seconds, 0, improve_.rng(), 64) != Drops::Outcome::fits)
+        continue;
+      settle();
+      const double seconds = line_.seconds();
+      if (seconds >= base.seconds * (1 - 1e-9)) continue;
+      base = {seconds, line_.runs()};
+      consider();
+      blend(std::move(base), other);
+      return;
+    }
+  }
+}
+
+// A little from each start, more from those that come out best, and so on (successive halving: Jamieson & Talwalkar 2016): how good a
+// start is shows only after some rounds.
+void Search::race(const std::function<bool()>& go_on) {
+  std::vector<Start> field(
+      starts_.begin(), starts_.begin() + static_cast<std::ptrdiff_t>(std::min(starts_.size(), kMoreStarts)));
+  double until = limit_->fraction();
+  while (field.size() > 1) {
+    const double each = kRace / kTurns / static_cast<double>(field.size());
+    for (Start& start : field) {
+      until += each;
+      rounds_from(start, {.until = until, .heat = kHeat}, go_on);
+      if (local_.seconds < start.seconds) start = local_;
+      if (limit_->time_is_up() || best_seconds_ <= options_.enough) return;
+    }
+    std::stable_sort(field.begin(), field.end(),
+                     [](const Start& x, const Start& y) { return x.seconds < y.seconds; });
+    field.erase(std::unique(field.begin(), field.end(),
+                            [](const Start& x, const Start& y) { return x.runs == y.runs; }),
+                field.end());
+    field.resize(std::min(field.size(), (field.size() + 2) / 3));
+  }
+  for (Start& start : field) {
+    local_ = std::move(start);
+    relink();
+  }
+}
+
+// From the start that wins the race. When nothing more is found there: hotter, from the best, from the best with a part of it made anew
 // and from the starts in turn, longer each time (iterated local search: Lourenco, Martin, Stuetzle 2003).
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
   static constexpr double kHeats[] = {1, 0.3, 3};
-  const auto count = std::min(starts_.size(), kStarts);
-  if (count > 1) {
-    for (std::size_t k = 0; k < count; ++k) {
-      const double until = 0.4 * static_cast<double>(k + 1) / static_cast<double>(count);
-      rounds_from(starts_[k], {.until = until, .heat = kHeat}, go_on);
-    }
-  }
+  race(go_on);
   rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
+  relink();
   for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;
        ++k) {
     Start next{best_seconds_, best_};
@@ -355,6 +425,7 @@ void Search::improve(const std::function<bool()>& go_on) {
     }
     const auto length = static_cast<std::int64_t>(kPatience * (2 + k / 3));
     rounds_from(next, {.until = 1, .heat = kHeats[k / 3 % 3], .length = length}, go_on);
+    relink();
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "tidemark/plan/blocks.h"
 #include "tidemark/plan/improve.h"
+#include "tidemark/plan/relink.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/start_cut.h"
 #include "tidemark/plan/tier_search.h"
@@ -64,6 +65,9 @@ class Search {
     std::int64_t length = 0;  // rounds; 0: until nothing more is found
   };
   void rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on);
+  void race(const std::function<bool()>& go_on);
+  void relink();
+  void blend(Start base, const Start& other);
   void settle();
   bool stitch_blocks(std::int32_t most_sources);
   bool reorder_and_repair();
@@ -81,6 +85,8 @@ class Search {
   std::optional<Blocks> blocks_;
   double mean_size_ = 1, floor_ = 0;
   std::vector<Start> starts_;
+  std::vector<Start> elite_;  // ends of stretches, the best first
+  Start local_{};             // the best since the last stretch began
   std::vector<TaskId> best_;
   double best_seconds_;
   Bytes least_peak_;

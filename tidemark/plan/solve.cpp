@@ -18,7 +18,9 @@ namespace tidemark::plan {
 namespace {
 
 constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
-constexpr int kPackings = 6;      // tries to give offsets before the live bytes alone are blamed
+constexpr int kPackings = 12,
+              kSurePackings =
+                  6;  // tries to give offsets before the live bytes alone are blamed; whatever the time
 constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
 constexpr double kNear = 0.02,
                  kEarly = 0.15;  // a gap that branching may close, and when in the search to try
@@ -126,11 +128,10 @@ class Solver {
         best > bound_.seconds * (1 + kNear))
       return;
     tried_to_prove_ = true;
-    BoundResult better =
-        bound(problem_, {.budget = budget_,
-                         .time_limit = 0.15 * options_.time_limit,
-                         .effort = options_.effort < 0 ? BoundOptions{}.effort : kEarlyCuts,
-                         .known_seconds = best});
+    BoundResult better = bound(problem_, {.budget = budget_,
+                                          .time_limit = 0.15 * options_.time_limit,
+                                          .effort = options_.effort < 0 ? BoundOptions{}.effort : kEarlyCuts,
+                                          .known_seconds = best});
     if (better.infeasible || better.seconds <= bound_.seconds) return;
     bound_ = std::move(better);
     closed_ = best <= enough();
@@ -138,18 +139,20 @@ class Solver {
   }
 
   // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer, and from what it had.
-  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>& from, Bytes& least_peak) {
+  std::vector<TaskId> search(Bytes live, const std::vector<TaskId>& from, std::uint64_t again,
+                             Bytes& least_peak) {
     SearchOptions o{.budget = live,
-                    .seed = options_.seed,
+                    .seed = options_.seed + again,
                     .reorder = options_.reorder,
                     .recompute = options_.recompute,
                     .tiers = options_.tiers,
                     .blocks = options_.blocks,
                     .enough = enough()};
     if (!from.empty()) {
-      Limit again(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
-      Search near(model_, o, again);
+      Limit share(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
+      Search near(model_, o, share);
       if (near.offer(from) && near.found()) return near.best();
+      if (limit_.time_is_up()) return {};
     }
     Search search(model_, o, limit_);
     if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
@@ -208,20 +211,27 @@ class Solver {
   }
 
   Plan best_plan() {
-    Bytes least_peak = 0, live = budget_, least_packed = std::numeric_limits<Bytes>::max();
-    std::vector<TaskId> runs;
-    for (int k = 0; k < kPackings; ++k) {
-      runs = search(live, runs, least_peak);
-      if (runs.empty()) break;
+    Bytes least_peak = 0, live = budget_, had = budget_, least_packed = std::numeric_limits<Bytes>::max();
+    const Bytes arena = budget_ - model_.base;
+    std::vector<TaskId> from;
+    for (int k = 0; k < kPackings && (k < kSurePackings || limit_.elapsed() < options_.time_limit); ++k) {
+      const std::vector<TaskId> runs = search(live, from, static_cast<std::uint64_t>(k), least_peak);
+      if (runs.empty()) {
+        // So few live bytes are not to be had: nearer to those that were.
+        live += (had - live) / 2;
+        if (from.empty() || had - live <= arena / 4000) break;
+        continue;
+      }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      const Bytes arena = budget_ - model_.base;
       place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit),
             options_.effort >= 0);
       if (plan.peak <= budget_) return plan;
       least_packed = std::min(least_packed, plan.peak);
+      from = runs;
+      had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
-      live -= std::max(plan.peak - budget_, (budget_ - model_.base) / 500);
+      live -= std::max(plan.peak - budget_, arena / 500);
     }
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
@@ -241,7 +251,7 @@ class Solver {
     const bool done = closed_ && has_plan && plan.seconds <= enough();
     if (!done) {
       // A bound may take longer than it is given, by a cut or a program.
-      const double left = 0.85 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
+      const double left = 0.8 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
                    share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
                      .time_limit = near ? share : std::max(share, left)};

@@ -13,6 +13,7 @@ struct StageOptions {
   double enough = 0;  // no need to prove more
   int most_moments = 6;
   int candidates = 12;
+  const Limit* limit = nullptr;    // ends a program under way
   std::function<bool(int)> go_on;  // asked before each program, with its number of moments
 };
 

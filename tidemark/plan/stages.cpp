@@ -5,7 +5,7 @@
 #include <cmath>
 
 #ifdef TIDEMARK_WITH_HIGHS
-#include <interfaces/highs_c_api.h>
+#include "tidemark/plan/highs_limit.h"
 #endif
 
 namespace tidemark::plan {
@@ -66,7 +66,7 @@ class Program {
     add_memory();
   }
 
-  bool solve(int iterations, bool* infeasible);
+  bool solve(int iterations, const Limit* limit, bool* infeasible);
   Certificate::Leaf leaf(int unit_exponent) const;
 
  private:
@@ -214,7 +214,7 @@ class Program {
   std::vector<Name> names_;
 };
 
-bool Program::solve(int iterations, bool* infeasible) {
+bool Program::solve(int iterations, const Limit* limit, bool* infeasible) {
   const auto columns = static_cast<HighsInt>(cost_.size()), rows = static_cast<HighsInt>(names_.size());
   if (columns == 0 || rows == 0) return false;
   void* highs = Highs_create();
@@ -225,6 +225,7 @@ bool Program::solve(int iterations, bool* infeasible) {
   Highs_setStringOptionValue(highs, "parallel", "off");
   Highs_setStringOptionValue(highs, "solver", "simplex");
   Highs_setIntOptionValue(highs, "simplex_iteration_limit", iterations);
+  if (limit != nullptr) heed_limit(highs, *limit);
   bool ok =
       Highs_passLp(highs, columns, rows, static_cast<HighsInt>(index_.size()), kHighsMatrixFormatRowwise,
                    kHighsObjSenseMinimize, 0.0, cost_.data(), zero.data(), one.data(), least_.data(),
@@ -274,14 +275,14 @@ Certificate::Leaf Program::leaf(int unit_exponent) const {
 bool stages_available() { return true; }
 
 StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments, Bytes budget,
-                        int iterations) {
+                        int iterations, const Limit* limit) {
   StageBound out;
   const int unit = unit_exponent_for(values.floor_seconds);
   const Evaluation facts(values, moments, unit, budget);
   if (!facts.chain() || !values.problem.tiers.empty() || !(values.floor_seconds > 0)) return out;
   Program program(values, facts, budget);
   program.build();
-  if (!program.solve(iterations, &out.infeasible)) return out;
+  if (!program.solve(iterations, limit, &out.infeasible)) return out;
   out.certificate.moments = moments;
   out.certificate.unit_exponent = unit;
   out.certificate.leaves.push_back(program.leaf(unit));
@@ -293,7 +294,7 @@ StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments
 
 bool stages_available() { return false; }
 
-StageBound bound_stages(const Values&, const std::vector<TaskId>&, Bytes, int) { return {}; }
+StageBound bound_stages(const Values&, const std::vector<TaskId>&, Bytes, int, const Limit*) { return {}; }
 
 #endif
 

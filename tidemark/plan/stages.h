@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tidemark/plan/certificate.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
 
@@ -19,6 +20,6 @@ struct StageBound {
 // `moments` must each surely run before the next. `iterations` limits the simplex method; with it reached,
 // the multipliers are less good but as valid.
 TIDEMARK_API StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments, Bytes budget,
-                                     int iterations);
+                                     int iterations, const Limit* limit = nullptr);
 
 }  // namespace tidemark::plan

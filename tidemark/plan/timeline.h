@@ -63,6 +63,11 @@ class Timeline {
     return i > 0 && i < list.size() && list[i].use;
   }
 
+  // The first moment with the most bytes in [first, last]; -1: there is none.
+  std::int32_t fullest(std::int32_t first, std::int32_t last) const {
+    return first > last ? -1 : profile_.first_above(first, profile_.most(first, last) - 1);
+  }
+
   std::size_t mark() const { return log_.size(); }
   void undo_to(std::size_t mark);
   void forget_log() { log_.clear(); }

@@ -201,7 +201,7 @@ class Lowering {
         !task.lossy && std::none_of(task.writes.begin(), task.writes.end(), [&](plan::BufferId b) {
           return std::find(task.reads.begin(), task.reads.end(), b) != task.reads.end();
         });
-    instr.live = live_ + problem_.tasks[static_cast<std::size_t>(s.id)].workspace;
+    instr.live = live_ + round_up(problem_.tasks[static_cast<std::size_t>(s.id)].workspace, problem_.align);
     for (const auto& [from, to] : s.in_place) {
       live_ -= size(from) - std::min(size(from), size(to));
       offset_[static_cast<std::size_t>(from)] = -1;

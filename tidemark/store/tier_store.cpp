@@ -9,6 +9,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/store/checksum.h"
+#include "tidemark/store/mapped_file.h"
 
 namespace tidemark {
 
@@ -96,6 +97,7 @@ void TierStore::carry_out(FileStream* file, bool out, Slot& s) {
   if (n == 0) return;
   if (s.outside) {
     std::memcpy(s.to, s.from, n);
+    if (file != nullptr) MappedFile::leave(out ? s.to : s.from, s.bytes);
   } else if (file == nullptr) {
     std::memcpy(out ? memory_ + s.offset : s.to, out ? s.from : memory_ + s.offset, n);
   } else if (out) {

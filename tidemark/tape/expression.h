@@ -18,8 +18,8 @@ struct Leaves {
   R partials[N];
 };
 
-// Every node: `using Real`, `leaves`, `value`, and `push`, which passes a multiplier down to the leaves; `off` is the side
-// that a min or max did not take.
+// Every node: `using Real`, `leaves`, `value`, and `push`, which passes a multiplier down to the leaves; `off` (a bool, or a
+// trace's Decision) is the side that a min or max did not take.
 template <typename R>
 struct Leaf {
   using Real = R;
@@ -27,10 +27,10 @@ struct Leaf {
   R value;
   Key key;
 
-  template <int At, int N>
-  TIDEMARK_INLINE void push(const R& m, bool off, Leaves<R, N>& out) const {
+  template <int At, int N, typename Off>
+  TIDEMARK_INLINE void push(const R& m, const Off& off, Leaves<R, N>& out) const {
     out.keys[At] = key;
-    out.partials[At] = off ? R(0) : m;
+    out.partials[At] = choose(off, R(0), m);
   }
 };
 
@@ -40,8 +40,8 @@ struct Constant {
   static constexpr int leaves = 0;
   R value;
 
-  template <int At, int N>
-  TIDEMARK_INLINE void push(const R&, bool, Leaves<R, N>&) const {}
+  template <int At, int N, typename Off>
+  TIDEMARK_INLINE void push(const R&, const Off&, Leaves<R, N>&) const {}
 };
 
 template <typename F, typename X>
@@ -52,8 +52,8 @@ struct Unary {
   Real value;
 
   TIDEMARK_INLINE explicit Unary(const X& of) : x(of), value(F::value(of.value)) {}
-  template <int At, int N>
-  TIDEMARK_INLINE void push(const Real& m, bool off, Leaves<Real, N>& out) const {
+  template <int At, int N, typename Off>
+  TIDEMARK_INLINE void push(const Real& m, const Off& off, Leaves<Real, N>& out) const {
     x.template push<At>(F::scale(m, x.value, value), off, out);
   }
 };
@@ -67,10 +67,10 @@ struct Binary {
   Real value;
 
   TIDEMARK_INLINE Binary(const A& l, const B& r) : a(l), b(r), value(F::value(l.value, r.value)) {}
-  template <int At, int N>
-  TIDEMARK_INLINE void push(const Real& m, bool off, Leaves<Real, N>& out) const {
+  template <int At, int N, typename Off>
+  TIDEMARK_INLINE void push(const Real& m, const Off& off, Leaves<Real, N>& out) const {
     if constexpr (requires { F::takes_right(a.value, b.value); }) {
-      const bool right = F::takes_right(a.value, b.value);
+      const auto right = F::takes_right(a.value, b.value);
       if constexpr (A::leaves > 0) a.template push<At>(m, off || right, out);
       if constexpr (B::leaves > 0) b.template push<At + A::leaves>(m, off || !right, out);
     } else {

@@ -56,88 +56,76 @@ struct Negate {
 // the side not taken gets an exact zero, even where its own derivative is infinite.
 template <typename F>
 struct Select {
-  TIDEMARK_VALUE_2 { return F::takes_right(a, b) ? b : a; }
-  TIDEMARK_LEFT { return F::takes_right(a, b) ? T(0) : m; }
-  TIDEMARK_RIGHT { return F::takes_right(a, b) ? m : T(0); }
+  TIDEMARK_VALUE_2 { return choose(F::takes_right(a, b), b, a); }
+  TIDEMARK_LEFT { return choose(F::takes_right(a, b), T(0), m); }
+  TIDEMARK_RIGHT { return choose(F::takes_right(a, b), m, T(0)); }
 };
 struct Min : Select<Min> {
   template <typename T>
-  TIDEMARK_INLINE static bool takes_right(const T& a, const T& b) {
+  TIDEMARK_INLINE static auto takes_right(const T& a, const T& b) {
     return math::plain(b) < math::plain(a);
   }
 };
 struct Max : Select<Max> {
   template <typename T>
-  TIDEMARK_INLINE static bool takes_right(const T& a, const T& b) {
+  TIDEMARK_INLINE static auto takes_right(const T& a, const T& b) {
     return math::plain(a) < math::plain(b);
   }
 };
 // As fmin and fmax do, a NaN loses against a number.
 struct Fmin : Select<Fmin> {
   template <typename T>
-  TIDEMARK_INLINE static bool takes_right(const T& a, const T& b) {
+  TIDEMARK_INLINE static auto takes_right(const T& a, const T& b) {
     return math::plain(b) < math::plain(a) || math::plain(a) != math::plain(a);
   }
 };
 struct Fmax : Select<Fmax> {
   template <typename T>
-  TIDEMARK_INLINE static bool takes_right(const T& a, const T& b) {
+  TIDEMARK_INLINE static auto takes_right(const T& a, const T& b) {
     return math::plain(a) < math::plain(b) || math::plain(a) != math::plain(a);
   }
 };
 struct Fdim {
-  TIDEMARK_VALUE_2 { return math::plain(a) <= math::plain(b) ? T(0) : a - b; }
-  TIDEMARK_LEFT { return math::plain(a) <= math::plain(b) ? T(0) : m; }
-  TIDEMARK_RIGHT { return math::plain(a) <= math::plain(b) ? T(0) : -m; }
+  TIDEMARK_VALUE_2 { return choose(math::plain(a) <= math::plain(b), T(0), a - b); }
+  TIDEMARK_LEFT { return choose(math::plain(a) <= math::plain(b), T(0), m); }
+  TIDEMARK_RIGHT { return choose(math::plain(a) <= math::plain(b), T(0), -m); }
 };
 // Zero at zero: the subgradient in the middle.
 struct Abs {
-  TIDEMARK_VALUE_1 {
-    if constexpr (std::floating_point<T>)
-      return std::fabs(x);
-    else
-      return std::signbit(math::plain(x)) ? -x : x;
-  }
-  TIDEMARK_SCALE { return math::plain(x) > 0 ? m : math::plain(x) < 0 ? -m : T(0); }
+  TIDEMARK_VALUE_1 { return math::fabs(x); }
+  TIDEMARK_SCALE { return choose(math::plain(x) > 0, m, choose(math::plain(x) < 0, -m, T(0))); }
 };
 struct Copysign {
   template <typename T>
   TIDEMARK_INLINE static bool flips(const T& a, const T& b) {
-    return std::signbit(math::plain(a)) != std::signbit(math::plain(b));
+    using std::signbit;
+    return signbit(math::plain(a)) != signbit(math::plain(b));
   }
   TIDEMARK_VALUE_2 { return flips(a, b) ? -a : a; }
   TIDEMARK_LEFT { return flips(a, b) ? -m : m; }
   TIDEMARK_RIGHT { return T(0); }
 };
-// a - n b with n = trunc(a / b), constant but for jumps.
+// a - n b with n constant but for jumps: trunc(a / b), or the nearest integer. Plain numbers have the library's own, which is exact.
 struct Fmod {
-  TIDEMARK_VALUE_2 { return a - T(std::trunc(math::plain(a) / math::plain(b))) * b; }
+  template <typename T>
+  TIDEMARK_INLINE static auto times(const T& a, const T& b) {
+    using std::trunc;
+    return trunc(math::plain(a) / math::plain(b));
+  }
+  TIDEMARK_VALUE_2 { return math::fmod(a, b); }
   TIDEMARK_LEFT { return m; }
-  TIDEMARK_RIGHT { return -m * T(std::trunc(math::plain(a) / math::plain(b))); }
+  TIDEMARK_RIGHT { return -m * T(times(a, b)); }
 };
 struct Remainder {
-  TIDEMARK_VALUE_2 { return a - T(std::nearbyint(math::plain(a) / math::plain(b))) * b; }
+  template <typename T>
+  TIDEMARK_INLINE static auto times(const T& a, const T& b) {
+    using std::nearbyint;
+    return nearbyint(math::plain(a) / math::plain(b));
+  }
+  TIDEMARK_VALUE_2 { return math::remainder(a, b); }
   TIDEMARK_LEFT { return m; }
-  TIDEMARK_RIGHT { return -m * T(std::nearbyint(math::plain(a) / math::plain(b))); }
+  TIDEMARK_RIGHT { return -m * T(times(a, b)); }
 };
-// For plain numbers the library's own remainder, which is exact.
-template <>
-inline double Fmod::value(const double& a, const double& b) {
-  return std::fmod(a, b);
-}
-template <>
-inline float Fmod::value(const float& a, const float& b) {
-  return std::fmod(a, b);
-}
-template <>
-inline double Remainder::value(const double& a, const double& b) {
-  return std::remainder(a, b);
-}
-template <>
-inline float Remainder::value(const float& a, const float& b) {
-  return std::remainder(a, b);
-}
-
 struct Sqrt {
   TIDEMARK_VALUE_1 { return math::sqrt(x); }
   TIDEMARK_SCALE { return m / (y + y); }

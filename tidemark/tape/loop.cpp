@@ -432,6 +432,11 @@ std::string CheckpointReport::explain() const {
   if (steps > 0)
     text += fmt::format("; {:.1f} forward runs a step",
                         static_cast<double>(forward_steps) / static_cast<double>(steps));
+  if (compiled_steps + taped_steps > 0) {
+    text += fmt::format("; {} reversed by {} compiled path{}", with_commas(compiled_steps), paths,
+                        paths == 1 ? "" : "s");
+    if (taped_steps > 0) text += fmt::format(", {} by the tape ({})", with_commas(taped_steps), not_compiled);
+  }
   text += fmt::format("; peak {}; all states would take {}", format_bytes(peak), format_bytes(steps * state));
   return text;
 }

@@ -44,6 +44,10 @@ struct CheckpointReport {
   std::int64_t resumed_at =
       -1;  // steps that were left when an earlier run's progress was taken up; -1: none was
 
+  // Of compiled steps: how many were reversed by compiled code, along how many paths; how many by the tape, and why.
+  std::int64_t compiled_steps = 0, paths = 0, taped_steps = 0;
+  std::string not_compiled;
+
   // "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all states would take 12 GB".
   TIDEMARK_API std::string explain() const;
 };

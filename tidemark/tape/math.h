@@ -29,6 +29,7 @@ namespace tidemark::tape::math {
     else                                           \
       return name(a, b);                           \
   }
+TIDEMARK_MATH_1(fabs, std)
 TIDEMARK_MATH_1(sqrt, scalar)
 TIDEMARK_MATH_1(exp, scalar)
 TIDEMARK_MATH_1(expm1, scalar)
@@ -58,14 +59,18 @@ TIDEMARK_MATH_1(lgamma, std)
 TIDEMARK_MATH_2(pow, scalar)
 TIDEMARK_MATH_2(atan2, std)
 TIDEMARK_MATH_2(hypot, std)
+TIDEMARK_MATH_2(fmod, std)
+TIDEMARK_MATH_2(remainder, std)
 #undef TIDEMARK_MATH_1
 #undef TIDEMARK_MATH_2
 
-// The number without its derivatives: what comparisons and roundings look at.
+// The number without its derivatives: what comparisons and roundings look at. A symbol (trace.h) stays one.
 template <typename T>
 TIDEMARK_INLINE auto plain(const T& x) {
   if constexpr (std::floating_point<T>)
     return x;
+  else if constexpr (requires { x.symbolic(); })
+    return x.symbolic();
   else
     return plain(x.value);
 }
@@ -95,3 +100,13 @@ T digamma(const T& at) {
 }
 
 }  // namespace tidemark::tape::math
+
+namespace tidemark::tape {
+
+// a or b. What asks in an `if` instead is a branch, which a trace guards.
+template <typename T>
+TIDEMARK_INLINE T choose(bool condition, const T& a, const T& b) {
+  return condition ? a : b;
+}
+
+}  // namespace tidemark::tape

@@ -37,6 +37,15 @@ TIDEMARK_INLINE bool is_zero(const Real& a) {
     return same_bits(a, Real(0));
 }
 
+// A symbol's own rule for zeros (trace.h) comes first.
+template <typename Real>
+TIDEMARK_INLINE void add_term(Real& to, const Real& partial, const Real& adjoint) {
+  if constexpr (requires { add_product(to, partial, adjoint); })
+    add_product(to, partial, adjoint);
+  else
+    to += partial * adjoint;
+}
+
 // The run's statements one by one. N > 0: n is known when compiling.
 template <typename Real, int W, int N>
 void sweep_run(Real* adjoints, const Run<Real>& run) {
@@ -53,7 +62,7 @@ void sweep_run(Real* adjoints, const Run<Real>& run) {
       const Real a = *of;
       if (!is_zero(a))
 #pragma GCC unroll 8
-        for (std::uint32_t j = 0; j < n; ++j) adjoints[at[j]] += partials[j] * a;
+        for (std::uint32_t j = 0; j < n; ++j) add_term(adjoints[at[j]], partials[j], a);
     } else {
       Real a[W];
       for (int w = 0; w < W; ++w) a[w] = of[w];

@@ -591,5 +591,6 @@ TapeCounts BasicTape<Real>::counts() const {
 TIDEMARK_INSTANTIATE(double)
 TIDEMARK_INSTANTIATE(float)
 TIDEMARK_INSTANTIATE(DualOf<double>)
+TIDEMARK_INSTANTIATE(Sym)
 
 }  // namespace tidemark::tape

@@ -19,6 +19,7 @@
 #include "tidemark/store/tier_store.h"
 #include "tidemark/tape/dual.h"
 #include "tidemark/tape/pages.h"
+#include "tidemark/tape/trace.h"
 #include "tidemark/tape/var.h"
 
 namespace tidemark::tape {
@@ -190,6 +191,7 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
 extern template class BasicTape<double>;
 extern template class BasicTape<float>;
 extern template class BasicTape<DualOf<double>>;
+extern template class BasicTape<Sym>;
 
 }  // namespace tidemark::tape
 
@@ -199,4 +201,7 @@ using Tape32 = tape::BasicTape<float>;
 // Second derivatives: a tape whose numbers carry a direction.
 using DualTape = tape::BasicTape<Dual>;
 using DualVar = tape::Active<Dual>;
+// Derivatives as operations, to be compiled.
+using SymTape = tape::BasicTape<tape::Sym>;
+using SymVar = tape::Active<tape::Sym>;
 }  // namespace tidemark

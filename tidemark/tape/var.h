@@ -203,7 +203,8 @@ TIDEMARK_COMPARE(!=)
 #define TIDEMARK_ROUND(name)              \
   template <Term X>                       \
   TIDEMARK_INLINE auto name(const X& x) { \
-    return std::name(plain_value(x));     \
+    using std::name;                      \
+    return name(plain_value(x));          \
   }
 TIDEMARK_ROUND(floor)
 TIDEMARK_ROUND(ceil)

@@ -9,6 +9,8 @@
 
 #include "tidemark/base/half.h"
 #include "tidemark/base/parallel.h"
+#include "tidemark/kernels/cpu/entropy.h"
+#include "tidemark/kernels/cpu/low_rank.h"
 
 namespace tidemark::kernels {
 namespace {
@@ -32,17 +34,23 @@ Codec half(std::int64_t n, int threads) {
   return c;
 }
 
-// Whole numbers of `bits` bits times a scale for each block of 64, the largest of the block at the end of the range.
+// Whole numbers of `bits` bits times a scale for each block of 64, the largest of the block at the end of the range: 0 is 0, ±k stands
+// for the middle of ((k-1) scale, k scale], so that signs and zeros are kept, which masks are made from.
 constexpr std::int64_t kBlock = 64;
-template <int bits>
+template <int bits, bool against = false>
 Codec integers(std::int64_t n, int threads) {
   static_assert(bits == 8 || bits == 4);
   constexpr int kMost = bits == 8 ? 127 : 7;
   const std::int64_t blocks = (n + kBlock - 1) / kBlock;
   const Bytes scales = blocks * 4;
-  Codec c{.slot = scales + blocks * kBlock * bits / 8};
+  Codec c{.slot = scales + blocks * kBlock * bits / 8, .against = against};
   c.encode = make_kernel(0, [=](const Operands& o) {
-    const auto* x = o.input<float>(0);
+    const auto value = [x = o.input<float>(0), base = against ? o.input<float>(1) : nullptr](std::int64_t i) {
+      if constexpr (against)
+        return x[i] - base[i];
+      else
+        return x[i];
+    };
     auto* scale = o.output<float>(0);
     auto* codes = o.output<std::uint8_t>(0) + scales;
     parallel_for(threads, blocks, kGrain / kBlock, [&](std::int64_t begin, std::int64_t end) {
@@ -51,23 +59,25 @@ Codec integers(std::int64_t n, int threads) {
         float most = 0;
         bool finite = true;
         for (std::int64_t i = 0; i < count; ++i) {
-          most = std::max(most, std::abs(x[from + i]));
-          finite = finite && std::isfinite(x[from + i]);
+          most = std::max(most, std::abs(value(from + i)));
+          finite = finite && std::isfinite(value(from + i));
         }
         // A block with something that is no number comes back as such.
         if (!finite) most = std::nanf("");
         scale[b] = most / kMost;
         const float inverse = most > 0 ? kMost / most : 0;
-        std::int8_t q[kBlock] = {};
-        for (std::int64_t i = 0; i < count; ++i)
-          q[i] = finite ? static_cast<std::int8_t>(
-                              std::clamp<float>(std::nearbyint(x[from + i] * inverse), -kMost, kMost))
-                        : std::int8_t{1};
+        const auto code = [&](std::int64_t i) {
+          if (!finite) return 1;
+          const float v = i < count ? value(from + i) : 0;
+          if (v == 0) return 0;
+          const int k = 1 + static_cast<int>(std::min(std::abs(v) * inverse, kMost - 1.0f));
+          return v < 0 ? -k : k;
+        };
         if constexpr (bits == 8) {
-          std::memcpy(codes + from, q, kBlock);
+          for (std::int64_t i = 0; i < kBlock; ++i) codes[from + i] = static_cast<std::uint8_t>(code(i));
         } else {
           for (std::int64_t i = 0; i < kBlock / 2; ++i)
-            codes[from / 2 + i] = static_cast<std::uint8_t>((q[2 * i] & 15) | ((q[2 * i + 1] & 15) << 4));
+            codes[from / 2 + i] = static_cast<std::uint8_t>((code(2 * i) & 15) | ((code(2 * i + 1) & 15) << 4));
         }
       }
     });
@@ -85,7 +95,8 @@ Codec integers(std::int64_t n, int threads) {
           const int nibble = (codes[i / 2] >> (4 * (i % 2))) & 15;
           q = nibble >= 8 ? nibble - 16 : nibble;
         }
-        y[i] = static_cast<float>(q) * scale[i / kBlock];
+        y[i] = q == 0 ? 0.0f : (static_cast<float>(q) - (q < 0 ? -0.5f : 0.5f)) * scale[i / kBlock];
+        if constexpr (against) y[i] += o.input<float>(1)[i];
       }
     });
   });
@@ -114,7 +125,7 @@ float from_fp8(std::uint8_t b) {
   return (b & 0x80) != 0 ? -a : a;
 }
 Codec fp8(std::int64_t n, int threads) {
-  Codec c{.slot = n};
+  Codec c{.slot = n, .encode_ns = 10};
   c.encode = make_kernel(0, [=](const Operands& o) {
     parallel_for(threads, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) o.output<std::uint8_t>(0)[i] = to_fp8(o.input<float>(0)[i]);
@@ -215,13 +226,17 @@ Codec zeros(std::int64_t n, int threads) {
 
 }  // namespace
 
-std::optional<Codec> codec(std::string_view name, std::int64_t n, int threads) {
+std::optional<Codec> codec(std::string_view name, const Shape& shape, int threads) {
+  const std::int64_t n = shape.numel();
   if (name == "bf16") return half<Bf16>(n, threads);
   if (name == "f16") return half<F16>(n, threads);
   if (name == "fp8") return fp8(n, threads);
   if (name == "int8") return integers<8>(n, threads);
   if (name == "int4") return integers<4>(n, threads);
+  if (name == "delta") return integers<8, true>(n, threads);
+  if (name == "low_rank") return low_rank_codec(shape, threads);
   if (name == "zeros") return zeros(n, threads);
+  if (name == "zstd") return zstd_codec(n, threads);
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Codecs for f32 arrays that wait for the backward pass: an encoder into a slot of fixed size and the decoder of it. `zeros` gives
-// back the same bits; the others round, and are used by name only. docs/makers.md says what each keeps.
+// Codecs for f32 arrays that wait for the backward pass: an encoder into a slot of fixed size and the decoder of it. `zeros` and `zstd`
+// give back the same bits; the others round, and are used by name only. docs/makers.md says what each keeps.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,13 @@ namespace tidemark::kernels {
 struct Codec {
   Bytes slot = 0;  // bytes that n elements take
   bool lossy = true;
-  std::unique_ptr<Kernel> encode, decode;  // one array in, one out
+  bool against = false;                   // both kernels take a second input: an array of the same shape, whose difference is coded
+  double encode_ns = 0, decode_ns = 0;    // an element and thread, beside moving the bytes
+  std::unique_ptr<Kernel> encode = nullptr, decode = nullptr;
 };
-// None of that name: empty.
-std::optional<Codec> codec(std::string_view name, std::int64_t elements, int threads);
-// The lossy ones, for messages.
-inline constexpr const char* kLossyCodecs = "bf16, f16, fp8, int8, int4";
+// None of that name, or not for this shape: empty.
+std::optional<Codec> codec(std::string_view name, const Shape& shape, int threads);
+// Those that are used by name alone, for messages.
+inline constexpr const char* kNamedCodecs = "bf16, f16, fp8, int8, int4, delta, low_rank, zstd";
 
 }  // namespace tidemark::kernels

@@ -268,6 +268,12 @@ TileFunction gelu(DType d) {
 TileFunction gelu_tanh(DType d) {
   return floats(d, [](auto x) { return scalar::gelu_tanh(x); });
 }
+TileFunction gelu_slope(DType d) {
+  return floats(d, [](auto x) { return scalar::gelu_slope(x); });
+}
+TileFunction gelu_tanh_slope(DType d) {
+  return floats(d, [](auto x) { return scalar::gelu_tanh_slope(x); });
+}
 TileFunction silu(DType d) {
   return floats(d, [](auto x) { return scalar::silu(x); });
 }

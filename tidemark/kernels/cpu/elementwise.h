@@ -15,7 +15,7 @@ TileFunction clamp(DType);  // parameters: low, high
 TileFunction neg(DType), abs(DType), sign(DType), square(DType), sqrt(DType), rsqrt(DType);
 TileFunction exp(DType), expm1(DType), log(DType), log1p(DType);
 TileFunction sin(DType), cos(DType), tan(DType), tanh(DType);
-TileFunction sigmoid(DType), erf(DType), relu(DType), gelu(DType), gelu_tanh(DType), silu(DType),
+TileFunction sigmoid(DType), erf(DType), relu(DType), gelu(DType), gelu_tanh(DType), gelu_slope(DType), gelu_tanh_slope(DType), silu(DType),
     softplus(DType);
 TileFunction floor(DType), round(DType);
 TileFunction copy(DType);

@@ -118,7 +118,7 @@ struct Loops {
     for (std::int64_t j = 0; j < n; ++j) a[j] = F::apply(a[j], b[j]);
   }
   static constexpr FoldFunctions functions{identity_lanes, add_lanes, add_row, identity,
-                                           close_lanes,    widen,     combine};
+                                           close_lanes,    widen,     combine, sizeof(L)};
 };
 
 template <typename F>

@@ -32,6 +32,7 @@ struct FoldFunctions {
                       std::int64_t used);                              // *accumulator op= lanes, as a tree
   void (*widen)(void* accumulators, const void* row, std::int64_t n);  // accumulators[j] op= row[j]
   void (*combine)(void* accumulators, const void* other, std::int64_t n);
+  Bytes lane_bytes;
 };
 const FoldFunctions& fold_functions(DType compute, Fold fold);
 

@@ -77,14 +77,15 @@ struct MemorySource {
 struct Stage {
   FoldExtents extents;
   std::int64_t chunks = 1, chunk = 0;  // of the folded axis; fixed by the extents
+  bool lanes = false;                  // columns are folded as rows are
   Bytes partials = 0,
         results = 0;  // offsets in the workspace: [fold][outer][chunks][inner], [fold][outer][inner]
   std::int64_t count() const { return extents.outer * extents.inner; }
 };
 
-Stage make_stage(FoldExtents e) {
-  Stage s{.extents = e};
-  if (e.inner == 1) {
+Stage make_stage(FoldExtents e, bool lanes = false) {
+  Stage s{.extents = e, .lanes = lanes};
+  if (e.inner == 1 || lanes) {
     s.chunk = kFoldChunk;
     s.chunks = std::max<std::int64_t>(1, (e.reduced + s.chunk - 1) / s.chunk);
   } else {
@@ -217,6 +218,63 @@ void fold_columns(const Stage& stage, int threads, const Source& source, const S
   });
 }
 
+// Columns, each folded as fold_rows folds a row: element r goes to lane r % kFoldLanes of its column.
+template <typename Source>
+void fold_lanes(const Stage& stage, int threads, const Source& source, const Sink& sink,
+                std::span<const FoldFunctions* const> f, std::byte* partials) {
+  constexpr std::int64_t kColumns = 128;  // at a time: their lanes stay in the first cache
+  const FoldExtents e = stage.extents;
+  const std::size_t folds = f.size();
+  const std::int64_t strips = (e.inner + kColumns - 1) / kColumns;
+  const std::int64_t batch =
+      strips == 1 ? std::max<std::int64_t>(1, source.tile() / e.inner) : 1;  // rows in a tile
+  parallel_for(threads, e.outer * stage.chunks * strips, 1, [&](std::int64_t first, std::int64_t end) {
+    typename Source::State state(source);
+    alignas(64) std::byte lanes[kMaxFolds][kFoldLanes * kColumns * 8];
+    alignas(64) std::byte sums[kMaxFolds][kColumns * 8];
+    alignas(64) std::byte column[kFoldLanes * 8];
+    for (std::int64_t item = first; item < end; ++item) {
+      const std::int64_t s = item % strips, oc = item / strips;
+      const std::int64_t o = oc / stage.chunks, c = oc % stage.chunks;
+      const std::int64_t from = c * stage.chunk, to = std::min(e.reduced, from + stage.chunk);
+      const std::int64_t i0 = s * kColumns, width = std::min(kColumns, e.inner - i0);
+      for (std::size_t k = 0; k < folds; ++k) f[k]->identity(sums[k], width);
+      for (std::int64_t block = from; block < to; block += kFoldBlock) {
+        const std::int64_t stop = std::min(to, block + kFoldBlock);
+        for (std::size_t k = 0; k < folds; ++k) f[k]->identity_lanes(lanes[k], kFoldLanes * kColumns);
+        for (std::int64_t r = block; r < stop; r += batch) {
+          const std::int64_t count = std::min(batch, stop - r);
+          state.run((o * e.reduced + r) * e.inner + i0, strips == 1 ? count * e.inner : width);
+          for (std::size_t k = 0; k < folds; ++k) {
+            for (std::int64_t b = 0; b < count; ++b) {
+              f[k]->add_row(lanes[k] + (r + b - block) % kFoldLanes * kColumns * f[k]->lane_bytes,
+                            state.value(k) + b * e.inner * size_of(source.dtype(k)), width);
+            }
+          }
+        }
+        for (std::size_t k = 0; k < folds; ++k) {
+          const auto size = static_cast<std::size_t>(f[k]->lane_bytes);
+          for (std::int64_t j = 0; j < width; ++j) {
+            for (std::size_t lane = 0; lane < kFoldLanes; ++lane) {
+              std::memcpy(column + lane * size,
+                          lanes[k] + (lane * kColumns + static_cast<std::size_t>(j)) * size, size);
+            }
+            f[k]->close_lanes(sums[k] + j * 8, column, std::min(stop - block, kFoldLanes));
+          }
+        }
+      }
+      for (std::size_t k = 0; k < folds; ++k) {
+        if (stage.chunks == 1)
+          sink.put(k, o * e.inner + i0, width, sums[k]);
+        else
+          std::memcpy(
+              partials + ((static_cast<std::int64_t>(k) * e.outer * stage.chunks + oc) * e.inner + i0) * 8,
+              sums[k], static_cast<std::size_t>(width * 8));
+      }
+    }
+  });
+}
+
 template <typename Source>
 void fold_stage(const Stage& stage, int threads, const Source& source, const Sink& sink,
                 std::byte* workspace) {
@@ -228,7 +286,9 @@ void fold_stage(const Stage& stage, int threads, const Source& source, const Sin
     functions[k] = &fold_functions(source.dtype(k), source.folds[k].fold);
   const std::span<const FoldFunctions* const> f(functions.data(), folds);
   std::byte* partials = workspace + stage.partials;
-  if (e.inner == 1)
+  if (stage.lanes)
+    fold_lanes(stage, threads, source, sink, f, partials);
+  else if (e.inner == 1)
     fold_rows(stage, threads, source, sink, f, partials);
   else
     fold_columns(stage, threads, source, sink, f, partials);
@@ -302,8 +362,14 @@ class FusedKernel final : public Kernel {
       sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(a));
       reduced.erase(reduced.begin() + static_cast<std::ptrdiff_t>(a));
     }
+    if (program_.pixels()) {
+      const auto [images, pixels, channels] = *program_.pixels();
+      stages_.push_back(make_stage({images, pixels, channels}, true));
+      reduced = {reduced.front() && images > 1, false};
+      sizes = {images, channels};
+    }
     // From the inside out: fold the innermost folded axis, with the kept ones inside it as columns.
-    do {
+    while (stages_.empty() || std::find(reduced.begin(), reduced.end(), true) != reduced.end()) {
       FoldExtents e;
       std::size_t at = sizes.size();
       while (at > 0 && !reduced[at - 1]) e.inner *= sizes[--at];
@@ -316,7 +382,7 @@ class FusedKernel final : public Kernel {
         reduced.erase(reduced.begin() + static_cast<std::ptrdiff_t>(at - 1));
       }
       stages_.push_back(make_stage(e));
-    } while (std::find(reduced.begin(), reduced.end(), true) != reduced.end());
+    }
     const auto folds = static_cast<std::int64_t>(folds_.size());
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       Stage& stage = stages_[s];

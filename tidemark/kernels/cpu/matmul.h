@@ -1,4 +1,5 @@
-// The fast matrix product: oneDNN's for f32 in the layouts it runs at full speed, else our own (gemm.h).
+// The fast matrix product: oneDNN's for f32 in the layouts it runs at full speed, else our own (strip_product.h where memory
+// runs along an axis of each operand, gemm.h for any strides and the storage types).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

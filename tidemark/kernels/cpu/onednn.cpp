@@ -62,16 +62,6 @@ Owned<dnnl_primitive_attr_t> attributes() {
   return owned;
 }
 
-Owned<dnnl_primitive_attr_t> adding() {
-  dnnl_post_ops_t ops = nullptr;
-  check(dnnl_post_ops_create(&ops), "post_ops_create");
-  const Owned<dnnl_post_ops_t> owned(ops);
-  check(dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef), "post_ops_append_sum");
-  Owned<dnnl_primitive_attr_t> attr = attributes();
-  check(dnnl_primitive_attr_set_post_ops(attr.get(), ops), "primitive_attr_set_post_ops");
-  return attr;
-}
-
 #ifdef TIDEMARK_WITH_OPENMP
 Threads::Threads(int count) : before_(omp_get_max_threads()) {
   if (count != before_) omp_set_num_threads(count);

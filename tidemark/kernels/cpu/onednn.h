@@ -24,7 +24,6 @@ struct Free {
   void operator()(dnnl_primitive_t p) const { dnnl_primitive_destroy(p); }
   void operator()(dnnl_memory_t m) const { dnnl_memory_destroy(m); }
   void operator()(dnnl_stream_t s) const { dnnl_stream_destroy(s); }
-  void operator()(dnnl_post_ops_t p) const { dnnl_post_ops_destroy(p); }
   void operator()(dnnl_primitive_attr_t a) const { dnnl_primitive_attr_destroy(a); }
 };
 template <typename Handle>
@@ -45,8 +44,6 @@ const_dnnl_memory_desc_t wanted(const PrimitiveDesc& desc, int argument);
 std::string implementation(const PrimitiveDesc& desc);
 // Attributes with the scratchpad left to us.
 Owned<dnnl_primitive_attr_t> attributes();
-// The same, with the result added to what the output holds.
-Owned<dnnl_primitive_attr_t> adding();
 
 // Runs oneDNN with so many threads while it lives.
 class Threads {

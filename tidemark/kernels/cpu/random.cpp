@@ -69,15 +69,15 @@ void fill(const KernelSpec& spec, const Operands& o, const void* key, F make) {
   using C = Compute<S>;
   const std::int64_t n = spec.out[0].type.shape.numel();
   const RandomKey k = random_key(key, spec.attrs.integer("stream"));
+  const Draws draws(spec);
   parallel_for(spec.threads, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t at = begin; at < end; at += kPerGroup<C>) {
+    draws.for_groups(begin, end, kPerGroup<C>, [&](std::int64_t at, std::int64_t group, std::int64_t place, std::int64_t count) {
       std::uint32_t words[kGroup];
       C values[kPerGroup<C>];
-      draw(k, at / kPerGroup<C>, words);
+      draw(k, group, words);
       make(words, values);
-      const std::int64_t count = end - at < kPerGroup<C> ? end - at : kPerGroup<C>;
-      for (std::int64_t j = 0; j < count; ++j) o.output<S>(0)[at + j] = S(values[j]);
-    }
+      for (std::int64_t j = 0; j < count; ++j) o.output<S>(0)[at + j] = S(values[place + j]);
+    });
   });
 }
 
@@ -128,17 +128,17 @@ std::unique_ptr<Kernel> dropout(const KernelSpec& spec) {
     const auto below = static_cast<float>(rate);
     const C scale = rate < 1 ? static_cast<C>(1 / (1 - rate)) : C(0);
     const RandomKey key = random_key(o.in[1], s.attrs.integer("stream"));
+    const Draws draws(s);
     parallel_for(s.threads, s.out[0].type.shape.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t at = begin; at < end; at += kGroup) {
+      draws.for_groups(begin, end, kGroup, [&](std::int64_t at, std::int64_t group, std::int64_t place, std::int64_t count) {
         std::uint32_t words[kGroup];
-        draw(key, at / kGroup, words);
+        draw(key, group, words);
         const S* x = o.input<S>(0) + at;
         S* y = o.output<S>(0) + at;
-        const std::int64_t count = end - at < kGroup ? end - at : kGroup;
 #pragma GCC ivdep
         for (std::int64_t j = 0; j < count; ++j)
-          y[j] = S(uniform_float(words[j]) < below ? C(0) : widen(x[j]) * scale);
-      }
+          y[j] = S(uniform_float(words[place + j]) < below ? C(0) : widen(x[j]) * scale);
+      });
     });
   });
 }

@@ -64,7 +64,7 @@ std::unique_ptr<Kernel> cumsum(const KernelSpec& spec, int axis) {
         const T* x = o.input<T>(0) + first;
         T* y = o.output<T>(0) + first;
         using Sum = std::conditional_t<is_float(dtype_of<T>()), double, std::int64_t>;
-        Sum sum = 0;
+        Sum sum = static_cast<Sum>(-0.0);  // the one number that changes none it is added to
         for (std::int64_t j = 0; j < e.n; ++j) {
           sum += static_cast<Sum>(static_cast<Wide<T>>(x[j * e.inner]));
           y[j * e.inner] = static_cast<T>(static_cast<Wide<T>>(sum));

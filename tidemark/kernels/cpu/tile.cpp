@@ -149,9 +149,10 @@ void TileProgram::merge_operand(const std::vector<std::int64_t>& strides,
   kind = numel_ == 1 || uniform ? Kind::uniform : linear ? Kind::linear : Kind::strided;
 }
 
-void TileProgram::order_and_merge() {
-  const std::vector<bool>& reduced = folded_axes_;
-  // Walk in the memory order of the first operand that covers the whole domain, outputs first.
+// Maps walk in the memory order of the first operand that covers the whole domain, outputs first. Folds walk in the order of
+// the axes, so that the bits of a sum do not depend on how its argument lies; only images that lie channels last are
+// walked so where they are folded over their pixels, which fold_lanes does in that same order.
+std::vector<int> TileProgram::walking_order() {
   const std::vector<std::int64_t>* lead = nullptr;
   for (const Output& o : outputs_) {
     if (lead == nullptr) lead = &o.strides;
@@ -167,11 +168,26 @@ void TileProgram::order_and_merge() {
   for (int a = 0; a < shape_.rank(); ++a) {
     if (shape_[a] != 1) order.push_back(a);
   }
-  if (lead != nullptr) {
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return (*lead)[static_cast<std::size_t>(a)] > (*lead)[static_cast<std::size_t>(b)];
-    });
+  if (lead == nullptr) return order;
+  std::vector<int> in_memory = order;
+  std::stable_sort(in_memory.begin(), in_memory.end(), [&](int a, int b) {
+    return (*lead)[static_cast<std::size_t>(a)] > (*lead)[static_cast<std::size_t>(b)];
+  });
+  if (folds_.empty()) return in_memory;
+  if (shape_.rank() != 4 || in_memory == order || folded_axes_[1] || !folded_axes_[2] || !folded_axes_[3])
+    return order;
+  std::vector<int> channels_last;
+  for (const int a : {0, 2, 3, 1}) {
+    if (shape_[a] != 1) channels_last.push_back(a);
   }
+  if (in_memory != channels_last) return order;
+  pixels_ = {shape_[0], shape_[2] * shape_[3], shape_[1]};
+  return in_memory;
+}
+
+void TileProgram::order_and_merge() {
+  const std::vector<bool>& reduced = folded_axes_;
+  const std::vector<int> order = walking_order();
   std::vector<std::vector<int>> groups;
   for (const int a : order) {
     bool joins = !groups.empty();

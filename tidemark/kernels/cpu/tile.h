@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "tidemark/ir/op.h"
 
@@ -86,6 +87,8 @@ class TileProgram {
   const std::array<bool, kMaxAxes>& reduced() const { return reduced_; }
   // Of the f-th folded output, by merged axis; 0 for the folded ones.
   const Strides& fold_strides(std::size_t f) const { return folds_[f].merged; }
+  // Images folded over their pixels that lie channels last: {images, pixels, channels} in walking order; else nothing.
+  const std::optional<std::array<std::int64_t, 3>>& pixels() const { return pixels_; }
   // Elements of the innermost axis, where tiles had better not cross from one to the next; else 0.
   std::int64_t row() const { return row_; }
 
@@ -148,6 +151,7 @@ class TileProgram {
     bool invariant = false;
   };
   std::vector<std::int64_t> domain_strides(const Value& value) const;
+  std::vector<int> walking_order();
   void order_and_merge();
   void allocate();
   void merge_operand(const std::vector<std::int64_t>& strides, const std::vector<std::vector<int>>& groups,
@@ -160,6 +164,7 @@ class TileProgram {
   Strides sizes_{};
   std::array<bool, kMaxAxes> reduced_{};
   std::vector<bool> folded_axes_;
+  std::optional<std::array<std::int64_t, 3>> pixels_;
   std::vector<Input> inputs_;
   std::vector<Step> steps_;
   std::vector<Output> outputs_;

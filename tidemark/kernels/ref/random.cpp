@@ -39,8 +39,9 @@ std::unique_ptr<Kernel> random_uniform_reference(const KernelSpec& spec) {
     using C = Wide<S>;
     const auto low = static_cast<C>(s.attrs.number("low")), high = static_cast<C>(s.attrs.number("high"));
     const RandomKey key = random_key(o.in[0], s.attrs.integer("stream"));
+    const Draws draws(s);
     for (I i = 0; i < s.out[0].type.shape.numel(); ++i) {
-      const C y = low + (high - low) * uniform<C>(key, i / kElements<C>, i % kElements<C>);
+      const C y = low + (high - low) * uniform<C>(key, draws[i] / kElements<C>, draws[i] % kElements<C>);
       o.output<S>(0)[i] = S(std::min(y, std::max(low, largest_below<S>(high))));
     }
   });
@@ -53,8 +54,9 @@ std::unique_ptr<Kernel> random_normal_reference(const KernelSpec& spec) {
     constexpr I half = kElements<C> / 2;
     const double mean = s.attrs.number("mean"), deviation = s.attrs.number("deviation");
     const RandomKey key = random_key(o.in[0], s.attrs.integer("stream"));
+    const Draws draws(s);
     for (I i = 0; i < s.out[0].type.shape.numel(); ++i) {
-      const I group = i / kElements<C>, j = i % kElements<C>;
+      const I group = draws[i] / kElements<C>, j = draws[i] % kElements<C>;
       const double u = uniform<C>(key, group, j % half), v = uniform<C>(key, group, half + j % half);
       const double radius = std::sqrt(-2 * std::log(1 - u)), angle = 6.28318530717958647692 * v;
       o.output<S>(0)[i] =
@@ -69,8 +71,9 @@ std::unique_ptr<Kernel> dropout_reference(const KernelSpec& spec) {
     const double rate = s.attrs.number("rate");
     const C scale = rate < 1 ? static_cast<C>(1 / (1 - rate)) : C(0);
     const RandomKey key = random_key(o.in[1], s.attrs.integer("stream"));
+    const Draws draws(s);
     for (I i = 0; i < s.out[0].type.shape.numel(); ++i) {
-      const float u = uniform_float(word(key, i / kRandomGroup, i % kRandomGroup));
+      const float u = uniform_float(word(key, draws[i] / kRandomGroup, draws[i] % kRandomGroup));
       const C x = static_cast<C>(load(o.input<S>(0)[i]));
       o.output<S>(0)[i] = S(u < static_cast<float>(rate) ? C(0) : x * scale);
     }

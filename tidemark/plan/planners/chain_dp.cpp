@@ -205,7 +205,7 @@ Plan chain_dp(const Problem& problem, const Options& options) {
   const ChainShape chain = chain_shape("chain_dp", o);
   if (chain.steps() > 500)
     fail(Error::Kind::unsupported, "[chain_dp] steps {} vs at most 500", chain.steps());
-  const Limit limit(options.time_limit, options.effort);
+  const Limit limit = limit_of(options);
   const Bytes budget = options.budget >= 0 ? options.budget : store_all_live_peak(problem);
   const auto n = static_cast<double>(chain.steps());
   // Some 10^9 sums, and 256 MiB for two tables.

@@ -4,16 +4,12 @@
 #include "tidemark/plan/planners/checkmate_model.h"
 
 #if TIDEMARK_WITH_HIGHS
-// Its header declares a static function that it does not define.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#include <interfaces/highs_c_api.h>
-#pragma GCC diagnostic pop
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
+
+#include "tidemark/plan/highs_limit.h"
 #endif
 
 namespace tidemark::plan::named {
@@ -31,10 +27,11 @@ struct Solved {
   double bound = 0;
 };
 
-Solved solve_with_highs(const CheckmateModel& m, bool integer, const Options& options, double seconds) {
+Solved solve_with_highs(const CheckmateModel& m, bool integer, const Options& options, const Limit& limit) {
   const std::unique_ptr<void, Destroy> highs(Highs_create());
   Highs_setBoolOptionValue(highs.get(), "output_flag", 0);
-  Highs_setDoubleOptionValue(highs.get(), "time_limit", std::max(0.01, seconds));
+  Highs_setDoubleOptionValue(highs.get(), "time_limit", std::max(0.01, limit.left()));
+  heed_limit(highs.get(), limit);
   Highs_setIntOptionValue(highs.get(), "threads", 1);
   Highs_setIntOptionValue(highs.get(), "random_seed", static_cast<HighsInt>(options.seed % 1'000'000));
   Highs_setDoubleOptionValue(highs.get(), "mip_rel_gap", options.target_gap);
@@ -85,21 +82,23 @@ Bytes budget_of(const Problem& problem, const Options& options) {
 
 // Rows and columns beyond which building the model alone takes minutes.
 constexpr double kTooLarge = 3e7;
+constexpr const char* kNotBuilt = "the time was up before the formulation was written down";
 
 }  // namespace
 
 Plan checkmate_milp(const Problem& problem, const Options& options) {
   const Outline o(problem);
+  const Limit limit = limit_of(options);
   CheckmateModel model("checkmate_milp", o);
-  const Limit limit(options.time_limit, options.effort);
   const Bytes budget = budget_of(problem, options);
   if (model.size_estimate() > kTooLarge)
     return answer(Plan::Status::timed_out, options,
                   fmt::format("the formulation has some {:.0e} rows", model.size_estimate()));
   // Less where the packing of the answer is too large, or the solver's tolerance let a byte too many pass.
   for (const double share : {1.0, 0.999, 0.98, 0.95, 0.9}) {
-    model.build(share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share));
-    const Solved solved = solve_with_highs(model, true, options, limit.left());
+    if (!model.build(share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share), limit))
+      return answer(Plan::Status::timed_out, options, kNotBuilt);
+    const Solved solved = solve_with_highs(model, true, options, limit);
     if (solved.status == Solved::Status::infeasible && share == 1.0)
       return nothing_found(o, options, "HiGHS: the formulation has no solution at this budget");
     if (solved.values.empty())
@@ -119,8 +118,8 @@ Plan checkmate_milp(const Problem& problem, const Options& options) {
 
 Plan checkmate_lp(const Problem& problem, const Options& options) {
   const Outline o(problem);
+  const Limit limit = limit_of(options);
   CheckmateModel model("checkmate_lp", o);
-  const Limit limit(options.time_limit, options.effort);
   const Bytes budget = budget_of(problem, options);
   if (model.size_estimate() > kTooLarge)
     return answer(Plan::Status::timed_out, options,
@@ -129,8 +128,9 @@ Plan checkmate_lp(const Problem& problem, const Options& options) {
   bool timed_out = false;
   // Rounding exceeds the budget, so the relaxation is given less of it: the paper's allowance.
   for (const double share : {1.0, 0.95, 0.9, 0.8, 0.7}) {
-    model.build(static_cast<Bytes>(static_cast<double>(budget) * share));
-    const Solved solved = solve_with_highs(model, false, options, limit.left());
+    timed_out = !model.build(static_cast<Bytes>(static_cast<double>(budget) * share), limit);
+    if (timed_out) break;
+    const Solved solved = solve_with_highs(model, false, options, limit);
     timed_out = solved.status == Solved::Status::time_is_up;
     if (solved.values.empty()) break;
     for (const double threshold : {0.5, 0.25, 0.75, 0.05}) {

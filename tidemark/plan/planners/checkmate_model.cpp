@@ -86,7 +86,7 @@ void CheckmateModel::row(double lower, double upper, const std::vector<std::pair
   }
 }
 
-void CheckmateModel::build(Bytes budget) {
+bool CheckmateModel::build(Bytes budget, const Limit& limit) {
   const Problem& p = *o_.problem;
   cost_.clear(), lower_.clear(), upper_.clear(), integer_.clear();
   row_lower_.clear(), row_upper_.clear(), start_.clear(), index_.clear(), value_.clear();
@@ -95,6 +95,7 @@ void CheckmateModel::build(Bytes budget) {
   s_.assign((n_ + 1) * values_.size(), -1);
   offset_ = 0;
   for (int t = 0; t < n; ++t) {
+    if (limit.time_is_up()) return false;
     for (int i = 0; i <= t; ++i) {
       const Task& task = p.tasks[at(o_.order[at(i)])];
       if (i == t) {
@@ -113,6 +114,7 @@ void CheckmateModel::build(Bytes budget) {
     if (values_[v].needed == n) s(n, v) = column(0, 1, 1, false);
   constexpr double kInfinity = 1e30;
   for (int t = 0; t < n; ++t) {
+    if (limit.time_is_up()) return false;
     for (int i = 0; i <= t; ++i) {
       if (r(t, i) < 0) continue;
       for (const std::size_t v : reads_[at(i)]) {  // R(t, i) <= R(t, maker) + S(t, v)
@@ -131,7 +133,11 @@ void CheckmateModel::build(Bytes budget) {
     }
   }
   const double scale = 1 / static_cast<double>(std::max<Bytes>(1, budget));
-  for (int t = 0; t < n; ++t) memory_of_stage(t, scale, static_cast<double>(resident_bytes(p)) * scale);
+  for (int t = 0; t < n; ++t) {
+    if (limit.time_is_up()) return false;
+    memory_of_stage(t, scale, static_cast<double>(resident_bytes(p)) * scale);
+  }
+  return true;
 }
 
 // U runs along the tasks of a stage: what was kept, plus what is made, less what is freed behind its last user there.

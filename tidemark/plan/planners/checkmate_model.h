@@ -17,7 +17,8 @@ class CheckmateModel {
   // Rows and columns that build would make, at most.
   double size_estimate() const;
   // Sizes in units of the budget.
-  void build(Bytes budget);
+  // False: the time was up before it was done.
+  bool build(Bytes budget, const Limit& limit);
 
   int columns() const { return static_cast<int>(cost_.size()); }
   int rows() const { return static_cast<int>(row_upper_.size()); }

@@ -209,7 +209,7 @@ class Dtr {
 
 Plan dtr(const Problem& problem, const Options& options) {
   const Outline o(problem);
-  const Limit limit(options.time_limit, options.effort);
+  const Limit limit = limit_of(options);
   const Bytes whole = options.budget < 0 ? std::numeric_limits<Bytes>::max() / 2 : options.budget;
   Plan plan;
   // Less where the packing of its answer is too large for the budget.

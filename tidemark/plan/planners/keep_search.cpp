@@ -113,7 +113,7 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
 }
 
 Plan KeepSearch::plan(const std::function<Keep(Bytes, Limit&)>& search) const {
-  Limit limit(options_->time_limit, options_->effort);
+  Limit limit = limit_of(*options_);
   const Bytes whole = options_->budget < 0 ? std::numeric_limits<Bytes>::max() / 2 : options_->budget;
   Plan best;
   for (const double share : {1.0, 0.98, 0.95, 0.9, 0.8}) {

@@ -120,10 +120,22 @@ std::vector<Step> runs_keeping(const Outline& o, const std::vector<char>& keep) 
   return sequencer.take();
 }
 
+Limit limit_of(const Options& options) {
+  Limit limit(options.time_limit, options.effort);
+  if (options.progress) {
+    limit.ask([&options, begin = cpu_seconds()] {
+      return options.progress({.seconds_elapsed = cpu_seconds() - begin,
+                               .best_seconds = std::numeric_limits<double>::infinity(),
+                               .phase = "search"});
+    });
+  }
+  return limit;
+}
+
 Plan cheapest(const Outline& o, const Options& options,
               const std::function<bool(std::vector<Step>&)>& next_candidate) {
   const Problem& p = *o.problem;
-  const Limit limit(options.time_limit, options.effort);
+  const Limit limit = limit_of(options);
   struct Candidate {
     double seconds;
     Bytes peak;

@@ -52,6 +52,9 @@ class Sequencer {
 // The list once, what was made in the forward part and is not in `keep` (by buffer) dropped at the turn.
 std::vector<Step> runs_keeping(const Outline& outline, const std::vector<char>& keep);
 
+// The options' time and rounds; stopped by their progress callback.
+Limit limit_of(const Options& options);
+
 // The cheapest of the candidates that fits the budget; of those that do not, the smallest peak as an infeasible plan.
 // Candidates come one after the other until there are none or the time is up (then perhaps Status::timed_out).
 Plan cheapest(const Outline& outline, const Options& options,

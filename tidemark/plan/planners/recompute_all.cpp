@@ -7,7 +7,7 @@ namespace tidemark::plan::named {
 
 Plan recompute_all(const Problem& problem, const Options& options) {
   const Outline o(problem);
-  const Limit limit(options.time_limit, options.effort);
+  const Limit limit = limit_of(options);
   Sequencer sequencer(o);
   std::vector<BufferId> forward;
   for (std::size_t b = 0; b < problem.buffers.size(); ++b)

@@ -1,0 +1,129 @@
+// States of loops in the host's memory and on disk: the bits of keeping everything, the bytes that were planned, and errors that say
+// what happened.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/compile/loops.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
+
+namespace tidemark {
+namespace {
+
+struct Rod {
+  Tensor start, rate;
+};
+Tensor energy(const Rod& rod) {
+  const Tensor rate = rod.rate;
+  const Tensor last = scan(101, rod.start, [&](const Tensor& u) {
+    return u + rate * (roll(u, 1, 0) + roll(u, -1, 0) - 2.0 * u) + 0.01 * sin(u) * tanh(rate * u);
+  });
+  return sum(square(last));
+}
+const auto gradient = [](const Rod& rod) { return value_and_grad(energy)(rod); };
+
+std::vector<double> bits(const Tensors& all) {
+  std::vector<double> v;
+  for (const Tensor& t : all) v.insert(v.end(), t.data<double>().begin(), t.data<double>().end());
+  return v;
+}
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+class LoopTiers : public ::testing::Test {
+ protected:
+  Rod rod{sin(cast(arange(512), DType::f64) * 0.1), 0.1 + 0.05 * cos(cast(arange(512), DType::f64) * 0.3)};
+  std::vector<double> wanted = bits(flatten(gradient(rod)));
+  // As fast as planning for them takes.
+  TierSpec quick(TierSpec tier) {
+    tier.write_bytes_per_second = tier.read_bytes_per_second = 1e13;
+    tier.latency_seconds = 1e-9;
+    return tier;
+  }
+  TierSpec on_disk() { return quick(disk(::testing::TempDir(), 8_MiB)); }
+};
+
+TEST_F(LoopTiers, TheSameBitsFromHostAndDisk) {
+  for (const TierSpec& tier : {quick(host(8_MiB)), on_disk()}) {
+    for (const Bytes budget : {80_KiB, 160_KiB, 300_KiB}) {
+      SCOPED_TRACE(tier.name);
+      SCOPED_TRACE(budget);
+      auto f = compile(gradient, {.memory = budget, .tiers = {tier}});
+      for (int repeat = 0; repeat < 2; ++repeat) EXPECT_TRUE(same(bits(flatten(f(rod))), wanted));
+      Compiled& c = f.plan_for(rod);
+      EXPECT_LE(c.peak_measured(), budget);
+      EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+      const std::string line = explain_loops(c.graph(), {}).at(0);
+      EXPECT_NE(line.find("states in tier 0"), std::string::npos) << line;
+      EXPECT_EQ(c.tiers_measured().at(0), loop_bytes(c.graph(), 0));
+      EXPECT_GT(loop_bytes(c.graph(), 0), 0);
+      auto without = compile(gradient, {.memory = budget});
+      EXPECT_LT(c.plan().seconds, without.plan_for(rod).plan().seconds);
+    }
+  }
+}
+
+TEST_F(LoopTiers, StatesLieOnlyWhereThatIsFaster) {
+  TierSpec slow = host(8_MiB);
+  slow.write_bytes_per_second = slow.read_bytes_per_second = 1e3;
+  auto f = compile(gradient, {.memory = 160_KiB, .tiers = {slow}});
+  EXPECT_TRUE(same(bits(flatten(f(rod))), wanted));
+  EXPECT_EQ(loop_bytes(f.plan_for(rod).graph(), 0), 0);
+  auto roomy = compile(gradient, {.memory = 64_MiB, .tiers = {quick(host(8_MiB))}});
+  EXPECT_EQ(loop_bytes(roomy.plan_for(rod).graph(), 0), 0);
+}
+
+TEST_F(LoopTiers, ASmallTierHoldsWhatFits) {
+  TierSpec tier = quick(host(40_KiB));
+  auto f = compile(gradient, {.memory = 160_KiB, .tiers = {tier}});
+  EXPECT_TRUE(same(bits(flatten(f(rod))), wanted));
+  EXPECT_LE(loop_bytes(f.plan_for(rod).graph(), 0), 40_KiB);
+}
+
+void expect_io(const std::function<void()>& f, const char* what) {
+  try {
+    f();
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::io);
+    EXPECT_NE(std::string(e.what()).find(what), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("a state of a loop"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(LoopTiers, AFullDiskOrADamagedStateIsAnErrorAndTheNextRunIsWhole) {
+  int fault = 0;  // 0: none, 1: disk full, 2: damaged, 3: cut short
+  TierSpec tier = on_disk();
+  tier.fault = [&](FileOp op, std::byte* data, Bytes) {
+    if (fault == 1 && op == FileOp::write) return ENOSPC;
+    if (fault == 2 && op == FileOp::read) data[0] ^= std::byte{1};
+    return fault == 3 && op == FileOp::read ? kShortCopy : 0;
+  };
+  auto f = compile(gradient, {.memory = 160_KiB, .tiers = {tier}});
+  EXPECT_TRUE(same(bits(flatten(f(rod))), wanted));
+  const char* const said[] = {"", "No space left on device", "wrong checksum", "ended in the middle"};
+  for (const int kind : {1, 2, 3}) {
+    fault = kind;
+    expect_io([&] { f(rod); }, said[kind]);
+    fault = 0;
+    EXPECT_TRUE(same(bits(flatten(f(rod))), wanted));
+  }
+}
+
+TEST_F(LoopTiers, NativeCodeKeepsItsStatesInTheArena) {
+  CompileOptions options{.memory = 160_KiB, .native = true};
+  options.tiers = {quick(host(8_MiB))};
+  auto f = compile(gradient, options);
+  EXPECT_EQ(loop_bytes(f.plan_for(rod).graph(), 0), 0);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,101 @@
+// Micro-batches: what a batch in parts draws, which sums are taken beforehand, what is refused. Whole training steps are tried in
+// tests/contract/micro_batches_test.cpp.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/micro_batches.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/matmul.h"
+#include "tidemark/ops/random.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
+
+namespace tidemark {
+namespace {
+
+TEST(MicroBatches, NameWhoReadsASumOverTheBatch) {
+  auto f = compile(
+      [](const Tensor& w, const Tensor& x) {
+        const Tensor h = matmul(x, w);
+        return sum(square(h - mean(h, {0})));
+      },
+      {.micro_batches = 3});
+  try {
+    f(full({4, 5}, 1.0), full({6, 4}, 1.0));
+    FAIL() << "split";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("sub (micro_batches_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("what sum (micro_batches_test.cpp:"), std::string::npos) << e.what();
+  }
+}
+
+TEST(MicroBatches, SumsOfTheBatchAloneAreTakenBeforehand) {
+  const auto weighted = [](const Tensor& w, const Tensor& x, const Tensor& weights) {
+    const Tensor h = tanh(matmul(x, w));
+    return sum(sum(square(h), {1}) * weights) / sum(weights);
+  };
+  std::vector<float> data(48);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 7) - 3;
+  const Tensor x = tensor(data, {12, 4}),
+               w = tensor(std::vector<float>(data.begin(), data.begin() + 12), {4, 3});
+  const Tensor weights = tensor(std::vector<float>(data.begin() + 4, data.begin() + 16), {12});
+  const float whole = compile(weighted)(w, x, weights).item<float>();
+  EXPECT_NEAR(compile(weighted, {.micro_batches = 4})(w, x, weights).item<float>(), whole,
+              1e-5 * std::abs(whole));
+}
+
+TEST(MicroBatches, DrawForEachSampleWhatTheWholeDraws) {
+  const auto noisy = [](const Tensor& x, const Tensor& key) {
+    const Tensor y = dropout(x, 0.3, key) + random_normal(key, x.shape());
+    // Cut along another axis than the first.
+    return std::pair(y, dropout(permute(y, {1, 0, 2}), 0.5, key) * random_uniform(key, {5, 12, 7}));
+  };
+  const Tensor x = full({12, 5, 7}, 1.0), key = tensor(std::vector<std::int64_t>{7, 3}, {2});
+  const auto whole = compile(noisy)(x, key), parts = compile(noisy, {.micro_batches = 4})(x, key);
+  const auto bits = [](const Tensor& t) {
+    return std::vector<float>(t.data<float>().begin(), t.data<float>().end());
+  };
+  EXPECT_EQ(bits(parts.first), bits(whole.first));
+  EXPECT_EQ(bits(parts.second), bits(whole.second));
+}
+
+TEST(MicroBatches, NoArrayAsLongAsTheBatchIsMadeToBeCut) {
+  auto f = compile(
+      value_and_grad([](const Tensor& w, const Tensor& x) { return mean(square(relu(matmul(x, w)))); }),
+      {.micro_batches = 4});
+  const Graph& g = f.plan_for(full({8, 64}, 0.1), full({400, 8}, 0.5)).graph();
+  for (const Value& v : g.values) {
+    const bool input =
+        std::any_of(g.inputs.begin(), g.inputs.end(), [&](ValueId i) { return &g.value(i) == &v; });
+    EXPECT_TRUE(input || v.type.shape.rank() < 2 || v.type.shape[0] != 400)
+        << to_string(v.type) << " " << v.name;
+  }
+}
+
+TEST(MicroBatches, APatternNamesAllPartsOrOne) {
+  const auto f = [](const Tensor& w, const Tensor& x) {
+    const Tensor h = name(tanh(matmul(x, w)), "h");
+    return mean(square(matmul(h, w)));
+  };
+  auto g = compile(value_and_grad(f), {.memory = 1.0, .pins = {{"h", keep}}, .micro_batches = 2});
+  const Compiled& c = g.plan_for(full({32, 32}, 0.1), full({64, 32}, 0.5));
+  const std::string all = c.explain("h"), one = c.explain("h@2");
+  EXPECT_NE(all.find("h@1"), std::string::npos) << all;
+  EXPECT_NE(all.find("h@2"), std::string::npos) << all;
+  EXPECT_EQ(one.find("h@1"), std::string::npos) << one;
+}
+
+TEST(MicroBatches, NeedABatchThatDivides) {
+  const auto f = [](const Tensor& x) { return sum(x); };
+  EXPECT_THROW(compile(f, {.micro_batches = 4})(full({10, 3}, 1.0)), Error);
+  EXPECT_THROW(compile(f, {.micro_batches = -2})(full({10, 3}, 1.0)), Error);
+  EXPECT_THROW(compile(f, {.micro_batches = 2})(full({}, 1.0)), Error);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,161 @@
+// Areas of states and tapes in true sizes: carried out on counters, against revolve, mixed and the best there is.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/schedule/sized.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tidemark/base/random.h"
+#include "tidemark/schedule/mixed.h"
+#include "tidemark/schedule/revolve.h"
+
+namespace tidemark::schedule {
+namespace {
+
+// What a driver does, with every state and tape as a range of bytes: a range that is read must still be what was written.
+struct Driver {
+  std::int64_t steps;
+  Bytes state, tape, bytes;
+  Sized s{steps, state, tape, bytes};
+  std::vector<std::int64_t> table = std::vector<std::int64_t>(static_cast<std::size_t>(s.table_size()));
+  std::vector<std::int64_t> area = std::vector<std::int64_t>(static_cast<std::size_t>(bytes), -1);
+  Sized::Counts n;
+  std::int64_t reversed = steps;
+
+  void write(Bytes at, Bytes size, std::int64_t tag) {
+    ASSERT_GE(at, 0);
+    ASSERT_LE(at + size, bytes);
+    std::fill(area.begin() + at, area.begin() + at + size, tag);
+  }
+  void read(Bytes at, Bytes size, std::int64_t tag) {
+    for (Bytes i = at; i < at + size; ++i) ASSERT_EQ(area[static_cast<std::size_t>(i)], tag);
+  }
+  void reverse(std::int64_t i) { ASSERT_EQ(i, --reversed); }
+  void leaf(std::int64_t from, std::int64_t to, bool first) {
+    const std::int64_t tapes = to - from - 1;
+    for (std::int64_t k = 0; k < tapes; ++k) write(bytes - (k + 1) * tape, tape, 2 * (from + k) + 1);
+    (first ? n.first_taped : n.taped) += tapes;
+    if (!first) {
+      reverse(to - 1);
+      ++n.direct;
+    }
+    for (std::int64_t k = tapes; k-- > 0;) {
+      read(bytes - (k + 1) * tape, tape, 2 * (from + k) + 1);
+      reverse(from + k);
+    }
+  }
+  void segment(std::int64_t from, std::int64_t to, std::int64_t depth, bool first) {
+    if (depth > 0 && depth <= s.depths() && to - from > s.leaf(depth))
+      write((depth - 1) * state, state, 2 * from);
+    while (to - from > s.leaf(depth)) {
+      const std::int64_t at = from + s.split(to - from, depth, table.data());
+      ASSERT_GT(at, from);
+      ASSERT_LT(at, to);
+      if (depth == s.depths()) {
+        ASSERT_LE(to - at, s.leaf(depth + 1));
+      }
+      if (depth > 0) read((depth - 1) * state, state, 2 * from);
+      if (!first) n.advances += at - from;
+      segment(at, to, depth + 1, first);
+      first = false;
+      to = at;
+    }
+    leaf(from, to, first);
+  }
+  void run() {
+    s.fill(table);
+    segment(0, s.end(), 0, true);
+    ASSERT_EQ(reversed, 0);
+    const Sized::Counts c = s.counts();
+    ASSERT_EQ(c.advances, n.advances);
+    ASSERT_EQ(c.taped, n.taped);
+    ASSERT_EQ(c.direct, n.direct);
+    ASSERT_EQ(c.first_taped, n.first_taped);
+  }
+};
+
+TEST(Sized, ReversesEveryStepInsideItsBytes) {
+  Rng rng(7);
+  const auto draw = [&](std::int64_t most) { return 1 + rng.below(most); };
+  for (int k = 0; k < 400; ++k) {
+    SCOPED_TRACE(k);
+    Driver{.steps = draw(300), .state = draw(6), .tape = draw(12), .bytes = draw(80) - 1}.run();
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+// Mixed has a working tape beside its units.
+TEST(Sized, IsNeverWorseThanMixed) {
+  for (const Bytes state : {1, 2, 3, 5}) {
+    for (const Bytes tape : {1, 2, 4, 7}) {
+      for (std::int64_t steps = 1; steps < 400; steps += 3) {
+        for (std::int64_t units = 1; units < 30; units += 3) {
+          const Bytes bytes = units * std::max(state, tape) + tape;
+          const Sized s(steps, state, tape, bytes);
+          const Sized::Counts c = s.counts();
+          EXPECT_LE(steps + c.advances + c.taped + c.direct, mixed_steps(steps, units))
+              << steps << " " << state << " " << tape << " " << units;
+        }
+      }
+    }
+  }
+}
+
+// The best of all choices of where to split.
+TEST(Sized, IsNearTheBest) {
+  double most = 0;
+  for (const auto& [state, tape, bytes] :
+       {std::tuple{2, 3, 17}, {1, 5, 22}, {4, 1, 19}, {3, 3, 30}, {1, 1, 9}, {2, 9, 40}}) {
+    const std::int64_t last = 120;
+    const Sized any(last, state, tape, bytes);
+    const auto depths = static_cast<std::size_t>(any.depths());
+    std::vector<std::vector<std::int64_t>> best(static_cast<std::size_t>(last) + 2,
+                                                std::vector<std::int64_t>(depths + 2, 0));
+    for (std::size_t n = 1; n < best.size(); ++n) {
+      for (std::size_t d = depths + 1; d-- > 0;) {
+        if (static_cast<std::int64_t>(n) <= any.leaf(static_cast<std::int64_t>(d))) continue;
+        std::int64_t least = 1 << 30;
+        for (std::size_t x = 1; x < n; ++x) {
+          if (d == depths && static_cast<std::int64_t>(n - x) > any.leaf(static_cast<std::int64_t>(d) + 1))
+            continue;
+          least = std::min(least, static_cast<std::int64_t>(x) + best[n - x][d + 1] + best[x][d]);
+        }
+        best[n][d] = least;
+      }
+    }
+    for (std::int64_t steps = 1; steps <= last; ++steps) {
+      const Sized s(steps, state, tape, bytes);
+      const Sized::Counts c = s.counts();
+      // The first sweep's own advances are the primal's: all but the taped ones.
+      const std::int64_t ours = c.advances + (steps - c.first_taped);
+      EXPECT_GE(ours, best[static_cast<std::size_t>(steps) + 1][0]);
+      most = std::max(most, static_cast<double>(ours + steps) /
+                                static_cast<double>(best[static_cast<std::size_t>(steps) + 1][0] + steps));
+    }
+  }
+  EXPECT_LT(most, 1.12);
+}
+
+TEST(Sized, WithoutTapesIsRevolve) {
+  for (const auto& [steps, slots] :
+       {std::pair{1000, 10}, {37, 5}, {2, 1}, {1, 1}, {100, 100}, {50'000, 101}}) {
+    const Sized s(steps, 8, 0, 8 * (slots - 1));
+    std::int64_t first = 0;
+    for (std::int64_t left = slots; left > 1 && steps - first > 1; --left)
+      first += revolve_split(steps - first, left);
+    EXPECT_EQ(s.counts().advances, steps < 2 ? 0 : revolve_advances(steps, slots) - first);
+    EXPECT_EQ(s.counts().direct, steps);
+  }
+}
+
+TEST(Sized, AMillionStepsNeedASmallTable) {
+  const Sized s(1'000'000, 8000, 24'000, 1'000'000);
+  EXPECT_LT(s.table_size(), 2000);
+  const Sized::Counts c = s.counts();
+  EXPECT_EQ(c.first_taped + c.taped + c.direct, 1'000'000);
+  EXPECT_LT(c.advances, 4'000'000);
+}
+
+}  // namespace
+}  // namespace tidemark::schedule

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/compile/parts.h"
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/compile/loops.h"
+#include "tidemark/compile/micro_batches.h"
+#include "tidemark/plan/budget.h"
+
+namespace tidemark {
+namespace {
+
+// Sums over parts are not joined again: that would keep all of them.
+Graph optimised(const Graph& graph, const CompileOptions& options, int parts) {
+  if (parts == 1) return optimise(graph, options.passes);
+  OptimiseOptions passes = options.passes;
+  passes.join = false;
+  const std::vector<int> batch = batch_inputs(graph, options.micro_batches.arguments);
+  return optimise(split_batch(passes.simplify ? simplified(graph) : graph, batch, parts), passes);
+}
+
+Planned planned_program(Posed& posed, const CompileOptions& options, const PoseOptions& pose_options,
+                        std::span<const TierSpec> tiers) {
+  return plan_posed(posed, options, left_by_loops(posed.binding.graph, tiers), pose_options.threads,
+                    pose_options.profile);
+}
+
+Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
+  return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit), pose_options);
+}
+
+class Choosing {
+ public:
+  Choosing(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
+           std::span<const TierSpec> tiers)
+      : graph_(std::move(graph)), options_(options), pose_options_(pose_options), tiers_(tiers) {}
+
+  PlannedParts run() {
+    std::string refused;
+    Posed lone = posed_program(graph_, options_, pose_options_, 1);
+    // The same bytes for every number of parts.
+    if (options_.memory.kind == Budget::Kind::fraction)
+      options_.memory = budget_of(lone.problem, options_.memory);
+    try {
+      offer(std::move(lone), 1);
+    } catch (const Error& e) {
+      if (e.kind() != Error::Kind::infeasible) throw;
+      refused = e.what();
+    }
+    const double lone_seconds = best_ ? best_->planned.plan.seconds : 0;
+    std::string coupled;
+    for (const int parts : numbers_of_parts()) {
+      try {
+        Posed posed = posed_program(graph_, options_, pose_options_, parts);
+        if (best_ && !minimum() && plan::floor_seconds(posed.problem) >= best_->planned.plan.seconds) break;
+        offer(std::move(posed), parts);
+      } catch (const Error& e) {
+        if (e.kind() == Error::Kind::infeasible) continue;
+        if (e.kind() != Error::Kind::unsupported) throw;
+        coupled = e.what();
+        break;
+      }
+    }
+    if (!best_) throw Error(Error::Kind::infeasible, coupled.empty() ? refused : refused + "; " + coupled);
+    if (best_->parts > 1) {
+      best_->why =
+          fmt::format("the batch of {} is worked through in {} parts, {:.3g} s a step: as a whole {}",
+                      batch_size(graph_, batch_), best_->parts, best_->planned.plan.seconds,
+                      !refused.empty() ? "it does not fit" : fmt::format("it takes {:.3g} s", lone_seconds));
+    }
+    return *std::move(best_);
+  }
+
+ private:
+  bool minimum() const { return options_.memory.kind == Budget::Kind::minimum; }
+
+  // Divisors of the batch, each at least half as many again as the one before.
+  std::vector<int> numbers_of_parts() const {
+    std::vector<int> numbers;
+    const std::int64_t n = batch_size(graph_, batch_);
+    for (std::int64_t d = 2; d <= n; ++d) {
+      if (n % d == 0 && (numbers.empty() || 2 * d >= 3 * numbers.back()))
+        numbers.push_back(static_cast<int>(d));
+    }
+    return numbers;
+  }
+
+  void offer(Posed posed, int parts) {
+    Planned planned = planned_program(posed, options_, pose_options_, tiers_);
+    const bool better = !best_ || (minimum() ? planned.plan.peak < best_->planned.plan.peak
+                                             : planned.plan.seconds < best_->planned.plan.seconds);
+    if (better) best_ = PlannedParts{std::move(posed), std::move(planned), parts};
+  }
+
+  Graph graph_;
+  CompileOptions& options_;
+  const PoseOptions& pose_options_;
+  std::span<const TierSpec> tiers_;
+  std::vector<int> batch_ = batch_inputs(graph_, options_.micro_batches.arguments);
+  std::optional<PlannedParts> best_;
+};
+
+}  // namespace
+
+Posed posed_of(Graph graph, const CompileOptions& options) {
+  const std::shared_ptr<Device> device = options.device ? options.device : cpu();
+  const auto profile = profile_for(options, *device);
+  return pose(optimised(graph, options, std::max(options.micro_batches.parts, 1)),
+              {.threads = device->threads(), .profile = profile.get(), .name = options.name});
+}
+
+PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
+                        std::span<const TierSpec> tiers) {
+  const int parts = options.micro_batches.parts;
+  // Without a budget nothing is gained.
+  const bool unlimited = options.memory.kind == Budget::Kind::unlimited;
+  if (parts < 0) fail(Error::Kind::usage, "[micro_batches] {} parts", parts);
+  if (parts == 0 && !unlimited) return Choosing(std::move(graph), options, pose_options, tiers).run();
+  PlannedParts result{.parts = std::max(parts, 1)};
+  result.posed = posed_program(graph, options, pose_options, result.parts);
+  result.planned = planned_program(result.posed, options, pose_options, tiers);
+  return result;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/store/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark {
+
+MappedFile::MappedFile(const std::string& folder, Bytes bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  std::string path = folder + "/tidemark-state-XXXXXX";
+  const int fd = mkstemp(path.data());
+  if (fd < 0) fail(Error::Kind::io, "[tier] no file in '{}': {}", folder, std::strerror(errno));
+  unlink(path.c_str());
+  const int refused = posix_fallocate(fd, 0, bytes);
+  void* data = refused == 0
+                   ? mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                   : MAP_FAILED;
+  const int why = refused != 0 ? refused : errno;
+  close(fd);  // the mapping holds the file
+  if (data == MAP_FAILED)
+    fail(Error::Kind::io, "[tier] {} of state in '{}': {}", format_bytes(bytes), folder, std::strerror(why));
+  data_ = static_cast<std::byte*>(data);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, static_cast<std::size_t>(bytes_));
+}
+
+void MappedFile::leave(const std::byte* data, Bytes bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(data) / page * page,
+             end = reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(bytes);
+  madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+}  // namespace tidemark

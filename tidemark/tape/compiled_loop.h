@@ -1,0 +1,150 @@
+// Steps on Vars as a Loop whose adjoints are compiled (compiled_step.h): what is kept of a step is the state before it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/tape/compiled_step.h"
+#include "tidemark/tape/taped_loop.h"
+
+namespace tidemark::tape {
+
+template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
+          typename GoOn>
+class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step>, Loss, GoOn> {
+  using Base = TapedLoop<State, Parameters, CompiledStep<Step>, Loss, GoOn>;
+
+ public:
+  CompiledLoop(const CompiledStep<Step>& step, const Loss& loss, const GoOn& go_on,
+               const State<double>& state, const Parameters<double>& parameters)
+      : Base(step, loss, go_on, state, parameters),
+        state_numbers_(state),
+        parameter_numbers_(parameters),
+        next_adjoint_(this->adjoint_.size()),
+        next_parameter_adjoint_(this->parameter_adjoint_.size()) {
+    parameter_numbers_.read(parameters, parameter_values_);
+    std::vector<double> key{static_cast<double>(state_numbers_.size()),
+                            static_cast<double>(parameter_numbers_.size())};
+    append_rest<State>(state, key);
+    append_rest<Parameters>(parameters, key);
+    paths_ = step.paths->at(std::move(key), step.how);
+    paths_->thaw();
+  }
+
+  std::unique_ptr<StepTape> tape(std::int64_t step) override {
+    if (!this->settled_) {  // the first step: how large a tape is where one is needed, and the first path
+      if (paths_->size() == 0) add_path(step);
+      return Base::tape(step);
+    }
+    std::unique_ptr<State<double>> kept;
+    if (!pool_.empty()) {
+      kept = std::move(pool_.back());
+      pool_.pop_back();
+      *kept = this->state_;
+    } else {
+      kept = std::make_unique<State<double>>(this->state_);
+    }
+    this->advance(step);
+    return std::make_unique<Kept>(std::move(kept), pool_);
+  }
+
+  void reverse(std::int64_t step, StepTape& handle) override {
+    State<double>& before = *static_cast<Kept&>(handle).state;
+    if (run(step, before)) {
+      ++compiled_steps_;
+      return;
+    }
+    std::swap(this->state_, before);
+    if (add_path(step) && run(step, this->state_)) {
+      ++compiled_steps_;
+    } else {
+      ++taped_steps_;
+      auto& taped = *this->free_.back();
+      this->record(taped, step);
+      const Bytes held = taped.tape.counts().held;
+      if (held > taped_bytes_)
+        fail(Error::Kind::infeasible, "[checkpointed] step {} tapes {} vs {} planned for; do not compile it",
+             step, format_bytes(held), format_bytes(taped_bytes_));
+      this->sweep(taped);
+    }
+    std::swap(this->state_, before);
+  }
+
+  Bytes settle() override {
+    taped_bytes_ = Base::settle();
+    paths_->freeze();
+    return this->state_bytes();
+  }
+  Bytes beside() const override {
+    const std::size_t numbers = 2 * (state_numbers_.size() + parameter_numbers_.size());
+    return Base::beside() + taped_bytes_ + paths_->bytes() + static_cast<Bytes>(numbers * sizeof(double));
+  }
+  void report(CheckpointReport& r) const {
+    r.compiled_steps = compiled_steps_;
+    r.taped_steps = taped_steps_;
+    r.paths = paths_->size();
+    r.not_compiled = paths_->refused();
+  }
+
+ private:
+  struct Kept final : StepTape {
+    Kept(std::unique_ptr<State<double>> s, std::vector<std::unique_ptr<State<double>>>& p)
+        : state(std::move(s)), pool(p) {}
+    ~Kept() override { pool.push_back(std::move(state)); }
+    Bytes bytes() const override { return fields::bytes(*state); }
+    std::unique_ptr<State<double>> state;
+    std::vector<std::unique_ptr<State<double>>>& pool;
+  };
+
+  template <template <typename> class S>
+  static void append_rest(const S<double>& from, std::vector<double>& to) {
+    S<Var> taped;
+    lower(from, taped);
+    const std::vector<double> more = Numbers<S>::rest(taped);
+    to.insert(to.end(), more.begin(), more.end());
+  }
+  std::size_t kind(std::int64_t step) const {
+    return static_cast<std::size_t>(step % this->step_.how.period);
+  }
+  bool run(std::int64_t step, const State<double>& before) {
+    if (!state_numbers_.read(before, state_values_)) return false;
+    inputs_.clear();
+    outputs_.clear();
+    parameter_numbers_.pointers(std::as_const(parameter_values_).data(), inputs_);
+    state_numbers_.pointers(std::as_const(state_values_).data(), inputs_);
+    parameter_numbers_.pointers(std::as_const(this->parameter_adjoint_).data(), inputs_);
+    state_numbers_.pointers(std::as_const(this->adjoint_).data(), inputs_);
+    parameter_numbers_.pointers(next_parameter_adjoint_.data(), outputs_);
+    state_numbers_.pointers(next_adjoint_.data(), outputs_);
+    if (!paths_->run(kind(step), inputs_, outputs_)) return false;
+    std::swap(this->parameter_adjoint_, next_parameter_adjoint_);
+    std::swap(this->adjoint_, next_adjoint_);
+    return true;
+  }
+  // Of the working state. A step of another number must record the same.
+  bool add_path(std::int64_t step) {
+    return paths_->add(kind(step), [&] {
+      const auto trace = [&](std::int64_t i) {
+        return trace_adjoint<State, Parameters>(this->step_.step, this->state_, this->parameters_, i);
+      };
+      Trace first = trace(step);
+      if (!(trace(step + this->step_.how.period) == first))
+        fail(Error::Kind::usage,
+             "[compiled] step {} does something else than step {} would in its place; give the period after "
+             "which steps repeat "
+             "(CompileSteps::period), or tape them",
+             step + this->step_.how.period, step);
+      return first;
+    });
+  }
+
+  Numbers<State> state_numbers_;
+  Numbers<Parameters> parameter_numbers_;
+  std::vector<double> state_values_, parameter_values_, next_adjoint_, next_parameter_adjoint_;
+  std::vector<const double*> inputs_;
+  std::vector<double*> outputs_;
+  std::shared_ptr<TracePaths> paths_;
+  std::vector<std::unique_ptr<State<double>>> pool_;
+  Bytes taped_bytes_ = 0;
+  std::int64_t compiled_steps_ = 0, taped_steps_ = 0;
+};
+
+}  // namespace tidemark::tape

@@ -1,0 +1,175 @@
+// Steps on Vars as a Loop: each one that is reversed is taped.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "tidemark/tape/loop.h"
+#include "tidemark/tape/state.h"
+
+namespace tidemark::tape {
+
+// Step and loss are called with states on double and on Var.
+template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
+          typename GoOn>
+class TapedLoop : public Loop {
+ public:
+  TapedLoop(const Step& step, const Loss& loss, const GoOn& go_on, const State<double>& state,
+            const Parameters<double>& parameters)
+      : step_(step), loss_(loss), go_on_(go_on), state_(state), parameters_(parameters) {
+    State<Var> s;
+    Parameters<Var> p;
+    lower(state_, s);
+    lower(parameters_, p);
+    each_var(s, [&](const Var&) { adjoint_.push_back(0.0); });
+    each_var(p, [&](const Var&) { parameter_adjoint_.push_back(0.0); });
+    loss_bytes_ = tape_loss(false);
+  }
+
+  Bytes state_bytes() const override { return fields::bytes(state_); }
+  void save(std::byte* to) const override { fields::write(state_, to); }
+  void restore(const std::byte* from) override { fields::read(state_, from); }
+  void advance(std::int64_t step) override { step_(state_, std::as_const(parameters_), step); }
+  bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
+
+  std::unique_ptr<StepTape> tape(std::int64_t step) override {
+    std::unique_ptr<Taped> t;
+    if (!free_.empty()) {
+      t = std::move(free_.back());
+      free_.pop_back();
+    } else {
+      t = std::make_unique<Taped>(options_);
+    }
+    t->home = settled_ ? &free_ : nullptr;
+    record(*t, step);
+    lower(t->state, state_);
+    if (!settled_) last_ = t->tape.counts();
+    return std::make_unique<Handle>(std::move(t));
+  }
+
+  void finish() override { tape_loss(true); }
+
+  // From the running adjoints of the parameters, so that the order of their sums does not depend on the schedule.
+  void reverse(std::int64_t, StepTape& handle) override { sweep(*static_cast<Handle&>(handle).taped); }
+
+  std::vector<std::byte> save_adjoint() const override {
+    const Bytes bytes = fields::bytes(value_) + fields::bytes(adjoint_) + fields::bytes(parameter_adjoint_);
+    std::vector<std::byte> saved(static_cast<std::size_t>(bytes));
+    fields::write(parameter_adjoint_, fields::write(adjoint_, fields::write(value_, saved.data())));
+    return saved;
+  }
+  void restore_adjoint(std::span<const std::byte> from) override {
+    fields::read(parameter_adjoint_, fields::read(adjoint_, fields::read(value_, from.data())));
+  }
+
+  Bytes settle() override {
+    settled_ = true;
+    const Bytes used = last_.tape + last_.tape / 8 + 8_KiB, adjoints = last_.adjoints + last_.adjoints / 8;
+    options_ = {.chunk = round_up(used, 4_KiB), .adjoints = adjoints};
+    free_.push_back(std::make_unique<Taped>(options_));
+    return free_.back()->tape.counts().held;
+  }
+  // The working state and its copy on Vars, the parameters twice too, and the adjoints.
+  Bytes beside() const override {
+    const auto numbers = static_cast<Bytes>(adjoint_.size() + parameter_adjoint_.size());
+    return loss_bytes_ + fields::bytes(state_) + fields::bytes(parameters_) +
+           numbers * static_cast<Bytes>(sizeof(double) + sizeof(Var));
+  }
+
+  void read(State<double>& state, Parameters<double>& parameters) const {
+    fill(state, adjoint_);
+    fill(parameters, parameter_adjoint_);
+  }
+  double value() const { return value_; }
+
+ protected:
+  struct Taped {
+    explicit Taped(const TapeOptions& options) : tape(options) {}
+    // Parameters are the first inputs, numbers 1 to their count, and the state's follow.
+    void begin(const Parameters<double>& p, const State<double>& s) {
+      tape.reset();
+      lift(tape, p, parameters);
+      lift(tape, s, state);
+      inputs = tape.counts().inputs;
+    }
+    Tape tape;
+    Parameters<Var> parameters;
+    State<Var> state;
+    std::int64_t inputs = 0;
+    std::span<double> adjoints;
+    std::vector<std::unique_ptr<Taped>>* home = nullptr;
+  };
+  struct Handle final : StepTape {
+    explicit Handle(std::unique_ptr<Taped> t) : taped(std::move(t)) {}
+    ~Handle() override {
+      if (taped->home != nullptr) taped->home->push_back(std::move(taped));
+    }
+    Bytes bytes() const override { return taped->tape.counts().held; }
+    std::unique_ptr<Taped> taped;
+  };
+
+  void record(Taped& t, std::int64_t step) {
+    t.begin(parameters_, state_);
+    const Tape::Recording recording(t.tape);
+    step_(t.state, std::as_const(t.parameters), step);
+    t.adjoints = t.tape.begin_sweep();  // their memory is part of the step's
+  }
+  void sweep(Taped& t) {
+    std::copy(parameter_adjoint_.begin(), parameter_adjoint_.end(), t.adjoints.begin() + 1);
+    const double* adjoint = adjoint_.data();
+    each_var(t.state, [&](const Var& x) {
+      if (x.active()) t.adjoints[index_of(x.key())] += *adjoint;
+      ++adjoint;
+    });
+    t.tape.sweep();
+    read_adjoints(t);
+  }
+
+  // The loss at the working state; its tape's bytes. `begin`: the running adjoints begin with its gradient.
+  Bytes tape_loss(bool begin) {
+    Taped t({.chunk = 16_KiB});
+    t.begin(parameters_, state_);
+    const Tape::Recording recording(t.tape);
+    const Var y = loss_(std::as_const(t.state), std::as_const(t.parameters));
+    t.adjoints = t.tape.begin_sweep();
+    if (begin) {
+      value_ = y.value();
+      if (y.active()) t.tape.seed(y, 1.0);
+      t.tape.sweep();
+      read_adjoints(t);
+    }
+    return t.tape.counts().held;
+  }
+  void read_adjoints(const Taped& t) {
+    const auto parameters = t.adjoints.begin() + 1;
+    const auto states = parameters + static_cast<std::ptrdiff_t>(parameter_adjoint_.size());
+    std::copy(parameters, states, parameter_adjoint_.begin());
+    adjoint_.assign(states, parameters + t.inputs);
+  }
+  // Numbers that are Vars in the taped type get their adjoint, others stay as they are.
+  template <template <typename> class S>
+  static void fill(S<double>& to, const std::vector<double>& from) {
+    S<Var> shape;
+    lower(to, shape);
+    std::size_t i = 0;
+    fields::each_pair(std::as_const(shape), to, [&](const auto& a, auto& b) {
+      if constexpr (IsActive<std::remove_cvref_t<decltype(a)>>::value) b = from[i++];
+    });
+  }
+
+  const Step& step_;
+  const Loss& loss_;
+  const GoOn& go_on_;
+  State<double> state_;
+  const Parameters<double>& parameters_;
+  std::vector<double> adjoint_, parameter_adjoint_;
+  double value_ = 0;
+  Bytes loss_bytes_ = 0;
+  TapeOptions options_{.chunk = 16_KiB};
+  TapeCounts last_;
+  bool settled_ = false;
+  std::vector<std::unique_ptr<Taped>> free_;
+};
+
+}  // namespace tidemark::tape

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/tape/trace.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark::tape {
+namespace {
+
+thread_local Tracer* tracer = nullptr;
+
+std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
+
+double apply(Code code, double a, double b = 0, double c = 0) {
+  switch (code) {
+    case Code::input:
+      return a;
+    case Code::add:
+      return a + b;
+    case Code::sub:
+      return a - b;
+    case Code::mul:
+      return a * b;
+    case Code::div:
+      return a / b;
+    case Code::pow:
+      return scalar::pow(a, b);
+    case Code::neg:
+      return -a;
+    case Code::fabs:
+      return std::fabs(a);
+    case Code::sqrt:
+      return scalar::sqrt(a);
+    case Code::exp:
+      return scalar::exp(a);
+    case Code::expm1:
+      return scalar::expm1(a);
+    case Code::log:
+      return scalar::log(a);
+    case Code::log1p:
+      return scalar::log1p(a);
+    case Code::sin:
+      return scalar::sin(a);
+    case Code::cos:
+      return scalar::cos(a);
+    case Code::tan:
+      return scalar::tan(a);
+    case Code::tanh:
+      return scalar::tanh(a);
+    case Code::erf:
+      return scalar::erf(a);
+    case Code::sigmoid:
+      return scalar::sigmoid(a);
+    case Code::less:
+      return a < b ? 1 : 0;
+    case Code::less_equal:
+      return a <= b ? 1 : 0;
+    case Code::equal:
+      return a == b ? 1 : 0;
+    case Code::logical_and:
+      return a != 0 && b != 0 ? 1 : 0;
+    case Code::logical_or:
+      return a != 0 || b != 0 ? 1 : 0;
+    case Code::logical_not:
+      return a == 0 ? 1 : 0;
+    case Code::select:
+      return a != 0 ? b : c;
+  }
+  return 0;
+}
+
+[[noreturn]] void no_op(const char* name) {
+  fail(Error::Kind::unsupported, "[trace] {} vs the functions that a Graph has; leave the step to the tape",
+       name);
+}
+
+}  // namespace
+
+bool Trace::operator==(const Trace& other) const {
+  const auto same = [](double a, double b) { return bits_of(a) == bits_of(b); };
+  return nodes == other.nodes && inputs == other.inputs && outputs == other.outputs &&
+         guards == other.guards &&
+         std::equal(constants.begin(), constants.end(), other.constants.begin(), other.constants.end(), same);
+}
+
+bool Trace::run(const std::vector<double>& numbers, std::vector<double>& results) const {
+  std::vector<double> values(nodes.size());
+  std::size_t input = 0;
+  const auto at = [&](Ref r) { return r.is_constant() ? constants[r.index()] : values[r.index()]; };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& n = nodes[i];
+    if (n.code == Code::input)
+      values[i] = numbers[input++];
+    else
+      values[i] = apply(n.code, at(n.in[0]), n.count > 1 ? at(n.in[1]) : 0, n.count > 2 ? at(n.in[2]) : 0);
+  }
+  results.clear();
+  for (const Output& o : outputs)
+    for (const Ref r : o.numbers) results.push_back(at(r));
+  return std::all_of(guards.begin(), guards.end(),
+                     [&](const Guard& g) { return (at(g.truth) != 0) == g.expected; });
+}
+
+Tracer::Tracer() : before_(tracer) { tracer = this; }
+Tracer::~Tracer() { tracer = before_; }
+
+Tracer& Tracer::current() {
+  if (tracer == nullptr)
+    fail(Error::Kind::usage, "[trace] a symbol vs no trace being written on this thread");
+  return *tracer;
+}
+
+std::size_t Tracer::Hash::operator()(const Trace::Node& n) const {
+  std::uint64_t h = static_cast<std::uint64_t>(n.code);
+  for (const Ref& r : n.in)
+    h = (h ^ (r.index() + (r.is_constant() ? 1ull << 40 : 0))) * 0x9E3779B97F4A7C15ull;
+  return static_cast<std::size_t>(h ^ h >> 29);
+}
+
+Ref Tracer::ref(double value, std::uint64_t id) {
+  if (id != 0) return Ref::node(static_cast<std::uint32_t>(id - 1));
+  const auto [found, fresh] =
+      constants_.try_emplace(bits_of(value), static_cast<std::uint32_t>(trace_.constants.size()));
+  if (fresh) trace_.constants.push_back(value);
+  return Ref::constant(found->second);
+}
+
+std::uint64_t Tracer::add(const Trace::Node& node, bool never_minus_zero) {
+  const auto [found, fresh] = known_.try_emplace(node, static_cast<std::uint32_t>(trace_.nodes.size()));
+  if (fresh) {
+    if (trace_.nodes.size() >= (1u << 30))
+      fail(Error::Kind::unsupported, "[trace] more than 2^30 operations; leave the step to the tape");
+    trace_.nodes.push_back(node);
+    never_minus_zero_.push_back(never_minus_zero);
+  }
+  return found->second + std::uint64_t{1};
+}
+
+bool Tracer::never_minus_zero(const Sym& x) const {
+  return x.id == 0 ? bits_of(x.value) != bits_of(-0.0) : never_minus_zero_[x.id - 1];
+}
+
+std::vector<Sym> Tracer::inputs(const std::string& name, const std::vector<double>& values,
+                                bool never_minus_zero) {
+  trace_.inputs.push_back(
+      {name, static_cast<std::uint32_t>(trace_.nodes.size()), static_cast<std::uint32_t>(values.size())});
+  std::vector<Sym> result;
+  for (const double v : values) {
+    trace_.nodes.push_back({});
+    never_minus_zero_.push_back(never_minus_zero);
+    result.emplace_back(v, trace_.nodes.size());
+  }
+  return result;
+}
+
+void Tracer::output(const std::string& name, const std::vector<Sym>& numbers) {
+  Trace::Output output{name, {}};
+  for (const Sym& s : numbers) output.numbers.push_back(ref(s.value, s.id));
+  trace_.outputs.push_back(std::move(output));
+}
+
+Sym Tracer::unary(Code code, const Sym& x) {
+  const double value = apply(code, x.value);
+  if (x.id == 0) return value;
+  if (code == Code::neg) {
+    const Trace::Node& of = trace_.nodes[x.id - 1];
+    if (of.code == Code::neg) return {value, of.in[0].index() + std::uint64_t{1}};
+  }
+  const bool never = code == Code::fabs || code == Code::exp || code == Code::cos || code == Code::sigmoid;
+  return {value, add({code, 1, {ref(x.value, x.id)}}, never)};
+}
+
+// Only what leaves every bit as it would be: x * 1, x - 0, and x + 0 where x is never minus zero.
+Sym Tracer::binary(Code code, const Sym& a, const Sym& b) {
+  const double value = apply(code, a.value, b.value);
+  if (a.id == 0 && b.id == 0) return value;
+  const auto is = [](const Sym& x, double v) { return x.id == 0 && bits_of(x.value) == bits_of(v); };
+  switch (code) {
+    case Code::add:
+      if (is(a, -0.0) || (is(a, 0.0) && never_minus_zero(b))) return b;
+      if (is(b, -0.0) || (is(b, 0.0) && never_minus_zero(a))) return a;
+      break;
+    case Code::sub:
+      if (is(b, 0.0)) return a;
+      break;
+    case Code::mul:
+      if (is(a, 1.0)) return b;
+      if (is(b, 1.0)) return a;
+      break;
+    case Code::div:
+      if (is(b, 1.0)) return a;
+      break;
+    default:
+      break;
+  }
+  const bool never = (code == Code::add && (never_minus_zero(a) || never_minus_zero(b))) ||
+                     (code == Code::mul && a.id == b.id && a.id != 0);
+  return {value, add({code, 2, {ref(a.value, a.id), ref(b.value, b.id)}}, never)};
+}
+
+Decision Tracer::compare(Code code, const Sym& a, const Sym& b) {
+  const bool value = apply(code, a.value, b.value) != 0;
+  if (a.id == 0 && b.id == 0) return {value, 0};
+  return {value, add({code, 2, {ref(a.value, a.id), ref(b.value, b.id)}}, true)};
+}
+
+Decision Tracer::logic(Code code, const Decision& a, const Decision& b) {
+  if (code == Code::logical_not) {
+    if (a.id == 0) return {!a.value, 0};
+    return {!a.value, add({code, 1, {ref(0, a.id)}}, true)};
+  }
+  const bool stops = code == Code::logical_or;  // what one side alone decides
+  if (a.id == 0) return a.value == stops ? Decision{stops, 0} : b;
+  if (b.id == 0) return b.value == stops ? Decision{stops, 0} : a;
+  return {apply(code, a.value, b.value) != 0, add({code, 2, {ref(0, a.id), ref(0, b.id)}}, true)};
+}
+
+Sym Tracer::select(const Decision& condition, const Sym& a, const Sym& b) {
+  if (condition.id == 0) return condition.value ? a : b;
+  if (a.id == b.id && bits_of(a.value) == bits_of(b.value)) return a;
+  return {condition.value ? a.value : b.value,
+          add({Code::select, 3, {ref(0, condition.id), ref(a.value, a.id), ref(b.value, b.id)}},
+              never_minus_zero(a) && never_minus_zero(b))};
+}
+
+void Tracer::guard(const Decision& decision) {
+  if (decision.id == 0 || !guarded_.try_emplace(decision.id, decision.value).second) return;
+  trace_.guards.push_back({ref(0, decision.id), decision.value});
+}
+
+Decision::operator bool() const {
+  if (id != 0) Tracer::current().guard(*this);
+  return value;
+}
+
+Sym operator+(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::add, a, b); }
+Sym operator-(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::sub, a, b); }
+Sym operator*(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::mul, a, b); }
+Sym operator/(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::div, a, b); }
+Sym operator-(const Sym& x) { return Tracer::current().unary(Code::neg, x); }
+Decision operator<(const Sym& a, const Sym& b) { return Tracer::current().compare(Code::less, a, b); }
+Decision operator<=(const Sym& a, const Sym& b) { return Tracer::current().compare(Code::less_equal, a, b); }
+Decision operator>(const Sym& a, const Sym& b) { return b < a; }
+Decision operator>=(const Sym& a, const Sym& b) { return b <= a; }
+Decision operator==(const Sym& a, const Sym& b) { return Tracer::current().compare(Code::equal, a, b); }
+Decision operator!=(const Sym& a, const Sym& b) { return !(a == b); }
+Decision operator||(const Decision& a, const Decision& b) {
+  return Tracer::current().logic(Code::logical_or, a, b);
+}
+Decision operator!(const Decision& a) { return Tracer::current().logic(Code::logical_not, a, a); }
+Sym choose(const Decision& condition, const Sym& a, const Sym& b) {
+  return Tracer::current().select(condition, a, b);
+}
+
+// The sweep's `to += partial * adjoint, unless the adjoint is zero`: adding minus zero changes nothing, and no finite multiple of
+// a zero changes a sum that is not minus zero.
+void add_product(Sym& to, const Sym& partial, const Sym& adjoint) {
+  const Sym product = partial * adjoint;
+  const bool finite = partial.id == 0 && std::isfinite(partial.value);
+  if (finite && Tracer::current().never_minus_zero(to))
+    to = to + product;
+  else
+    to = to + choose(adjoint == Sym(0.0), Sym(-0.0), product);
+}
+
+#define TIDEMARK_TRACED(name) \
+  Sym name(const Sym& x) { return Tracer::current().unary(Code::name, x); }
+TIDEMARK_TRACED(fabs)
+TIDEMARK_TRACED(sqrt)
+TIDEMARK_TRACED(exp)
+TIDEMARK_TRACED(expm1)
+TIDEMARK_TRACED(log)
+TIDEMARK_TRACED(log1p)
+TIDEMARK_TRACED(sin)
+TIDEMARK_TRACED(cos)
+TIDEMARK_TRACED(tan)
+TIDEMARK_TRACED(tanh)
+TIDEMARK_TRACED(erf)
+TIDEMARK_TRACED(sigmoid)
+#undef TIDEMARK_TRACED
+// Of a constant they are constants; of a symbol there is no op.
+#define TIDEMARK_UNTRACED(name)     \
+  Sym name(const Sym& x) {          \
+    if (x.id != 0) no_op(#name);    \
+    return Sym(std::name(x.value)); \
+  }
+TIDEMARK_UNTRACED(exp2)
+TIDEMARK_UNTRACED(log2)
+TIDEMARK_UNTRACED(log10)
+TIDEMARK_UNTRACED(cbrt)
+TIDEMARK_UNTRACED(asin)
+TIDEMARK_UNTRACED(acos)
+TIDEMARK_UNTRACED(atan)
+TIDEMARK_UNTRACED(sinh)
+TIDEMARK_UNTRACED(cosh)
+TIDEMARK_UNTRACED(asinh)
+TIDEMARK_UNTRACED(acosh)
+TIDEMARK_UNTRACED(atanh)
+TIDEMARK_UNTRACED(erfc)
+TIDEMARK_UNTRACED(tgamma)
+TIDEMARK_UNTRACED(lgamma)
+#undef TIDEMARK_UNTRACED
+#define TIDEMARK_UNTRACED(name)               \
+  Sym name(const Sym& a, const Sym& b) {      \
+    if (a.id != 0 || b.id != 0) no_op(#name); \
+    return Sym(std::name(a.value, b.value));  \
+  }
+TIDEMARK_UNTRACED(atan2)
+TIDEMARK_UNTRACED(hypot)
+TIDEMARK_UNTRACED(fmod)
+TIDEMARK_UNTRACED(remainder)
+#undef TIDEMARK_UNTRACED
+Sym pow(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::pow, a, b); }
+
+namespace {
+
+// `closed` ends belong to the interval.
+double within(const Sym& x, double result, double low, bool low_closed, double high, bool high_closed) {
+  if (x.id == 0) return result;
+  if (!std::isfinite(x.value)) no_op("rounding a number that is not finite");
+  static_cast<void>(static_cast<bool>(low_closed ? Sym(low) <= x : Sym(low) < x));
+  static_cast<void>(static_cast<bool>(high_closed ? x <= Sym(high) : x < Sym(high)));
+  return result;
+}
+
+}  // namespace
+
+double floor(const Sym& x) {
+  const double r = std::floor(x.value);
+  return within(x, r, r, true, r + 1, false);
+}
+double ceil(const Sym& x) {
+  const double r = std::ceil(x.value);
+  return within(x, r, r - 1, false, r, true);
+}
+double trunc(const Sym& x) {
+  const double r = std::trunc(x.value);
+  return within(x, r, r > 0 ? r : r - 1, r > 0, r < 0 ? r : r + 1, r < 0);
+}
+double round(const Sym& x) {
+  const double r = std::round(x.value);
+  return within(x, r, r - 0.5, r > 0, r + 0.5, r < 0);
+}
+double nearbyint(const Sym& x) {
+  const double r = std::nearbyint(x.value);
+  const bool even = std::fmod(r, 2) == 0;
+  return within(x, r, r - 0.5, even, r + 0.5, even);
+}
+bool isnan(const Sym& x) { return x != x; }
+bool isfinite(const Sym& x) { return fabs(x) <= Sym(std::numeric_limits<double>::max()); }
+bool isinf(const Sym& x) { return fabs(x) == Sym(std::numeric_limits<double>::infinity()); }
+bool signbit(const Sym& x) {
+  if (x.id == 0) return std::signbit(x.value);
+  if (x.value == 0 || std::isnan(x.value)) no_op("the sign of a number that is neither below nor above zero");
+  if (x.value < 0) return static_cast<bool>(x < Sym(0.0));
+  static_cast<void>(static_cast<bool>(Sym(0.0) < x));
+  return false;
+}
+
+}  // namespace tidemark::tape
