@@ -47,7 +47,7 @@ class Docs(Cli):
 
     def test_examples_of_the_help_run(self):
         # What the examples begin with, as a reader who follows them has it.
-        small = ["--batch", "1", "--seq", "32", "--set", "width=32,depth=3,heads=2,vocab=64,positions=32"]
+        small = ["--batch", "1", "--seq", "64", "--set", "width=64,depth=4,heads=4,vocab=256,positions=64"]
         self.run_it("pose", "gpt2-124m", *small, "-o", self.path("problem.json"))
         self.file("buffers.csv", "id,lower,upper,size\na,0,3,4\nb,1,5,4\nc,3,6,8\n")
         verbs = [line.split()[0] for line in self.run_it("--help").stdout.split("Subcommands:")[1].splitlines() if line.startswith("  ")]
