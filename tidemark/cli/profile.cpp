@@ -41,9 +41,8 @@ class ProfileVerb : public Command {
     args.option("--repeats", repeats_, "Runs of a kernel, of which the median counts");
     args.footer(
         "Leave the machine alone meanwhile. Ctrl-C keeps what was measured.\n"
-        "Example: tidemark profile --model mlp --batch 64 -o mine.json; tidemark plan mlp --batch 64 "
-        "--budget 90% "
-        "--device mine.json");
+        "Example: tidemark profile --model mlp --batch 2048 -o mine.json; "
+        "tidemark plan mlp --batch 2048 --budget 85% --device mine.json");
   }
 
   int run() override {

@@ -8,7 +8,7 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-constexpr double kPairs = 0.4, kAll = 0.8;  // of the time
+constexpr double kShare = 0.8;  // of the time
 
 struct Candidate {
   TaskId task;
@@ -50,7 +50,7 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
   int useless = 0;
   for (Candidate& c : list) {
     if (useless >= 4 && best.seconds == 0) return best;
-    if (!o.go_on(2, kPairs) || best.seconds >= o.enough) break;
+    if (!o.go_on(2, kShare) || best.seconds >= o.enough) break;
     c.seconds = attempt({first, c.task});
     if (c.seconds <= single + worth) ++useless;
   }
@@ -62,7 +62,7 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
     if (std::find(moments.begin(), moments.end(), c.task) != moments.end()) continue;
     // In the list's order; those that are not in line with the others are refused by the facts.
     moments.insert(std::upper_bound(moments.begin(), moments.end(), c.task), c.task);
-    if (!o.go_on(static_cast<int>(moments.size()), kAll) || best.seconds >= o.enough) break;
+    if (!o.go_on(static_cast<int>(moments.size()), kShare) || best.seconds >= o.enough) break;
     attempt(moments);
   }
   return best;
