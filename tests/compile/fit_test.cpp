@@ -30,11 +30,11 @@ Net shapes_of_net() {
 const auto arguments = [](std::int64_t batch) {
   return std::tuple(shapes_of_net(), abstract({{batch, 32}, DType::f32}));
 };
-const FitOptions kQuick{.solve = {.effort = 200}};
+const FitOptions kQuick{.solve = {.time_limit = 60, .effort = 200}};  // by rounds, whatever the machine
 
 bool fits(std::int64_t batch, Bytes budget) {
   const plan::Problem p = posed_at(value_and_grad(loss), {}, arguments)(batch);
-  return plan::solve(p, {.budget = budget, .effort = 200}).status <= plan::Plan::Status::feasible;
+  return plan::solve(p, {.budget = budget, .time_limit = 60, .effort = 200}).status <= plan::Plan::Status::feasible;
 }
 
 TEST(Fit, LargestBatchFitsAndTheNextDoesNot) {

@@ -162,6 +162,8 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
   EXPECT_FALSE(never.plan_for(p, x).plan().lossy);
   auto unknown = compile(value_and_grad(plain), {.memory = budget, .allow = {"zip"}});
   EXPECT_THROW(unknown(p, x), Error);
+  auto unlimited = compile(value_and_grad(plain), {.allow = {"zip"}});
+  EXPECT_THROW(unlimited(p, x), Error);
 }
 
 TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {

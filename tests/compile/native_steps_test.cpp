@@ -257,5 +257,10 @@ TEST(NativeSteps, StepsThatDependOnTheirNumberNeedAPeriod) {
   EXPECT_EQ(g.parameters.bounce, taped.parameters.bounce);
 }
 
+TEST(NativeSteps, WithoutACompilerAreRefused) {
+  EXPECT_THROW(compiled(flow_step, CompileSteps{}), Error);
+  EXPECT_THROW(compiled(flow_step, {.compiler = native_steps(), .paths = -1}), Error);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -4,25 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 #include "tests/contract/count.h"
-#include "tidemark/nn/train.h"
-#include "tidemark/nn/zoo.h"
+#include "tests/contract/setting.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/proof.h"
 #include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
-#include "tidemark/tidemark.h"
 
 namespace tidemark {
 namespace {
 
-struct Case {
-  const char* model;
-  ModelOptions options;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
+using Case = ModelCase;
+using Setting = TrainSetting;
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.model;
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -116,39 +109,6 @@ CompileOptions options_for(const Budget& budget, Means means, double seconds) {
   o.atomic = means != Means::disk;  // the least without holding all gradients at once
   return o;
 }
-
-class Setting {
- public:
-  explicit Setting(const Case& c)
-      : model(make_model(c.model, c.options)), step(train_step(model, {.rate = constant_rate(1e-3)})) {
-    Init init({.seed = 10});
-    batch = synthetic_batch(model, init);
-  }
-  TrainState start() const {
-    Init init({.seed = 9});
-    return make_train_state(model, TrainOptions{}.optimizer, init);
-  }
-  // Loss and every updated tensor after so many steps.
-  template <typename F>
-  std::vector<float> after(F& f, int steps) const {
-    TrainState state = start();
-    std::vector<float> all;
-    for (int i = 0; i < steps; ++i) {
-      Trained r = f(std::move(state), batch);
-      state = std::move(r.next);
-      all.push_back(r.loss.template item<float>());
-    }
-    for (const Tensor& t : flatten(state)) {
-      const auto d = t.data<float>();
-      all.insert(all.end(), d.begin(), d.end());
-    }
-    return all;
-  }
-
-  Model model;
-  TrainStep step;
-  Tensors batch;
-};
 
 // One configuration: false where the budget is refused, which must come with a reason.
 bool keeps_the_contract(const Setting& s, const Budget& budget, Means means, const std::vector<float>& wanted,

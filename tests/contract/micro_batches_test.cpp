@@ -4,20 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <ostream>
 
-#include "tidemark/nn/train.h"
-#include "tidemark/nn/zoo.h"
-#include "tidemark/tidemark.h"
+#include "tests/contract/setting.h"
 
 namespace tidemark {
 namespace {
 
-struct Case {
-  const char* model;
-  ModelOptions options;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
+using Case = ModelCase;
 const Case kMlp{"mlp",
                 {.batch = 480, .sizes = {{"inputs", 12}, {"hidden", 17}, {"depth", 3}, {"classes", 6}}}};
 const Case kGpt{"gpt2-124m",
@@ -48,17 +41,8 @@ const Case kResnet{
      .sizes = {
          {"width", 8}, {"classes", 5}, {"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}, {"blocks4", 1}}}};
 
-class Setting {
- public:
-  explicit Setting(const Case& c)
-      : model(make_model(c.model, c.options)), step(train_step(model, {.rate = constant_rate(1e-3)})) {
-    Init init({.seed = 10});
-    batch = synthetic_batch(model, init);
-  }
-  TrainState start() const {
-    Init init({.seed = 9});
-    return make_train_state(model, TrainOptions{}.optimizer, init);
-  }
+struct Setting : TrainSetting {
+  using TrainSetting::TrainSetting;
   CompileOptions options(MicroBatches parts, Budget memory = {}) const {
     CompileOptions o{.memory = memory,
                      .device = cpu({.threads = 2}),
@@ -68,26 +52,8 @@ class Setting {
     o.correct = false;
     return o;
   }
-  // The loss and every tensor after two steps.
-  std::vector<float> after(Function<TrainStep>& f) const {
-    TrainState state = start();
-    std::vector<float> all;
-    for (int i = 0; i < 2; ++i) {
-      Trained r = f(std::move(state), batch);
-      state = std::move(r.next);
-      all.push_back(r.loss.item<float>());
-    }
-    for (const Tensor& t : flatten(state)) {
-      const auto d = t.data<float>();
-      all.insert(all.end(), d.begin(), d.end());
-    }
-    return all;
-  }
+  std::vector<float> after(Function<TrainStep>& f) const { return TrainSetting::after(f, 2); }
   Compiled& planned(Function<TrainStep>& f) const { return f.plan_for(start(), batch); }
-
-  Model model;
-  TrainStep step;
-  Tensors batch;
 };
 
 class MicroBatchesOf : public testing::TestWithParam<Case> {};
@@ -122,7 +88,8 @@ TEST(MicroBatches, AreRefusedWhereSamplesAreCoupled) {
     EXPECT_NE(std::string(e.what()).find("batch_norm (layers.cpp:"), std::string::npos) << e.what();
   }
   // May be split is not must: what cannot be is planned as a whole.
-  auto whole = compile(s.step, s.options(may_split, 0.9));
+  auto lone = compile(s.step, s.options(1));
+  auto whole = compile(s.step, s.options(may_split, s.planned(lone).plan().peak));
   EXPECT_EQ(s.planned(whole).micro_batches(), 1);
 }
 
@@ -145,7 +112,8 @@ TEST(MicroBatches, MaySplitSplitsWhereTheWholeDoesNotFit) {
   // Never slower than the whole, where that fits.
   const Bytes most = s.planned(lone).plan().peak;
   for (const Bytes budget : {least.plan.peak, (least.plan.peak + most) / 2}) {
-    auto may = compile(s.step, s.options(may_split, budget)), must_not = compile(s.step, s.options(1, budget));
+    auto may = compile(s.step, s.options(may_split, budget)),
+         must_not = compile(s.step, s.options(1, budget));
     EXPECT_LE(s.planned(may).plan().seconds, s.planned(must_not).plan().seconds * 1.001);
   }
 }

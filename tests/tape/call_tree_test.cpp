@@ -124,6 +124,47 @@ TEST(CallTree, EveryBudgetGivesTheSameBitsAndThePromisedPeak) {
   EXPECT_LT(least, all.report.peak / 2);
 }
 
+// What an ordinary tape of the same code gives, for numbers that are constants when a call reads them and others later.
+TEST(CallTree, ConstantsThatAreOverwrittenAreInTheSnapshot) {
+  CallTree<Fields> tree;
+  tree.add("advance", [](auto&, auto& s) {
+    using std::sin;
+    for (auto& x : s.u) x += s.k[1] * sin(x);
+  });
+  tree.add("main", [](auto& call, auto& s) {
+    s.k[1] = 0.1;
+    call("advance", s);
+    s.k[1] = 0.7;
+    call("advance", s);
+  });
+  const auto split = tree.gradient("main", loss, start(5), {.modes = {{"advance", CallMode::split}}});
+  const auto joint = tree.gradient("main", loss, start(5), {.modes = {{"advance", CallMode::joint}}});
+  EXPECT_TRUE(same_bits(bits(split), bits(joint)));
+  const Fields<double> at = start(5);
+  for (std::size_t i = 0; i < at.u.size(); ++i) {
+    const double first = at.u[i] + 0.1 * std::sin(at.u[i]);
+    const double slope = (1 + 0.7 * std::cos(first)) * (1 + 0.1 * std::cos(at.u[i]));
+    EXPECT_NEAR(joint.state.u[i], slope * at.v[i], 1e-12);
+  }
+}
+
+TEST(CallTree, CallsThatChangeNoNumberAreRunToo) {
+  CallTree<Fields> tree;
+  tree.add("count", [](auto&, auto& s) { s.calls += 3; });
+  tree.add("scale", [](auto&, auto& s) {
+    for (auto& x : s.u) x *= 1.0 + static_cast<double>(s.calls);
+  });
+  tree.add("main", [](auto& call, auto& s) {
+    call("count", s);
+    call("scale", s);
+  });
+  for (const CallMode mode : {CallMode::split, CallMode::joint}) {
+    const auto g = tree.gradient("main", loss, start(5), {.modes = {{"scale", mode}}});
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_DOUBLE_EQ(g.state.u[i], 4 * start(5).v[i]);
+  }
+  EXPECT_THROW(tree.gradient("main", loss, start(5), {.modes = {{"scael", CallMode::joint}}}), Error);
+}
+
 TEST(CallTree, SnapshotsHoldWhatIsUsedAndOverwritten) {
   const CallTree<Fields> tree = small_program();
   const auto g =

@@ -80,13 +80,16 @@ void offer(MakerPass& pass, plan::BufferId b, const std::string& name, plan::Tas
 
 }  // namespace
 
-void find_codecs(MakerPass& pass) {
-  for (const std::string& name : pass.options.allow) {
+void check_names(std::span<const std::string> allow) {
+  for (const std::string& name : allow) {
     if (name != kPlainInverse && (name == "zeros" || !kernels::codec(name, {8, 8}, 1)))
       fail(Error::Kind::usage,
            "[makers] nothing that is used by name is called '{}'; there are {} (where zstd was found), {}",
            name, kernels::kNamedCodecs, kPlainInverse);
   }
+}
+
+void find_codecs(MakerPass& pass) {
   const Graph& g = pass.posed.binding.graph;
   const auto buffers = static_cast<plan::BufferId>(pass.posed.problem.buffers.size());
   for (plan::BufferId b = 0; b < buffers; ++b) {

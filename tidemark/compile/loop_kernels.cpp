@@ -33,6 +33,17 @@ std::vector<Bytes> offsets_of(std::span<const Bytes> sizes) {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
+// Copies that are under way read and write the arena: none may outlive a sweep that failed.
+template <typename F>
+void draining(const std::shared_ptr<LoopStore>& store, const F& sweep) {
+  try {
+    sweep();
+  } catch (...) {
+    if (store) store->drain();
+    throw;
+  }
+}
+
 class Saving final : public Kernel {
  public:
   Saving(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
@@ -76,12 +87,7 @@ class Saving final : public Kernel {
   }
 
   void run(const Operands& o) const override {
-    try {
-      sweep(o);
-    } catch (...) {
-      if (store_) store_->drain();
-      throw;
-    }
+    draining(store_, [&] { sweep(o); });
   }
 
  private:
@@ -199,12 +205,7 @@ class Adjoint final : public Kernel {
   }
 
   void run(const Operands& o) const override {
-    try {
-      sweep(o);
-    } catch (...) {
-      if (store_) store_->drain();
-      throw;
-    }
+    draining(store_, [&] { sweep(o); });
   }
 
  private:

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string>
 
 #include "tidemark/compile/pose.h"
 #include "tidemark/plan/solve.h"
@@ -33,5 +35,8 @@ struct Chosen {
 };
 TIDEMARK_API Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
                                const plan::Options& options, bool minimum);
+
+// Throws Error(usage) for a name of CompileOptions::allow that nothing has.
+void check_names(std::span<const std::string> allow);
 
 }  // namespace tidemark

@@ -137,6 +137,7 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
                    const DeviceProfile* profile) {
   add_tiers(posed, tiers);
   apply_pins(posed, options.pins);
+  check_names(options.allow);
   // Without a budget nothing needs another way.
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
     add_makers(posed, {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});

@@ -18,7 +18,8 @@ MappedFile::MappedFile(const std::string& folder, Bytes bytes) : bytes_(bytes) {
   const int fd = mkstemp(path.data());
   if (fd < 0) fail(Error::Kind::io, "[tier] no file in '{}': {}", folder, std::strerror(errno));
   unlink(path.c_str());
-  const int refused = posix_fallocate(fd, 0, bytes);
+  int refused = EINTR;
+  while (refused == EINTR) refused = posix_fallocate(fd, 0, bytes);
   void* data = refused == 0
                    ? mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                    : MAP_FAILED;

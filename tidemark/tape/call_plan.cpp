@@ -92,6 +92,13 @@ CallForecast forecast(const CallNode& root) {
 }
 
 void choose_modes(CallNode& root, const CallOptions& options, CallReport& report) {
+  for (const auto& asked : options.modes) {
+    bool called = false;
+    each(root, [&](const CallNode& n) { called = called || (&n != &root && n.function == asked.first); });
+    if (!called)
+      fail(Error::Kind::usage, "[call_tree] a mode for '{}' vs the functions that '{}' calls", asked.first,
+           root.function);
+  }
   root.mode = CallMode::split;
   root.fixed = true;
   std::vector<CallNode*> free;

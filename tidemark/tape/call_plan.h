@@ -66,7 +66,7 @@ struct CallNode {
   std::vector<bool> uses;                // or reads it
   std::vector<bool> saved;               // the snapshot: what is used and does not outlive the parent's body
   Bytes snapshot = 0;
-  // One that changes nothing has no adjoint, and is left out when taping.
+  // One that changes no number has no adjoint: it is run beside the tape.
   bool changes_any() const { return std::find(changes.begin(), changes.end(), true) != changes.end(); }
   std::vector<CallEffect> effects;  // its own, and those of the calls in it, in order
 };

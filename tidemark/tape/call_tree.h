@@ -189,7 +189,9 @@ class CallTree {
       for (std::size_t c = 0; c < n.children.size(); ++c) {
         tape::CallNode& child = *n.children[c];
         for (std::size_t i = 0; i < outputs.size(); ++i) {
-          child.saved.push_back(child.uses[i] && outputs[i].key() != at_calls[c][i].key());
+          // Constants have no key of their own: whether they were overwritten cannot be seen.
+          const bool may_differ = !at_calls[c][i].active() || outputs[i].key() != at_calls[c][i].key();
+          child.saved.push_back(child.uses[i] && may_differ);
           if (child.saved.back()) child.snapshot += sizeof(double);
           if (child.uses[i] || child.changes[i]) links += sizeof(tape::Key);
         }
@@ -287,7 +289,10 @@ class CallTree {
                      "[call_tree] '{}' calls '{}' vs another run of it with the same state; it must do the "
                      "same",
                      n.function, f);
-              if (n.children[next]->changes_any()) call(*n.children[next], next, l, s);
+              if (n.children[next]->changes_any())
+                call(*n.children[next], next, l, s);
+              else
+                run_beside(f, s);
               ++next;
             },
             nullptr);
@@ -299,6 +304,16 @@ class CallTree {
       return made;
     }
     static Bytes held(const tape::CallNode& n, const Live& l) { return l.tape.counts().held + n.links; }
+
+    // A call that changes no number has no adjoint, but it may have effects, and change fields that are no T.
+    void run_beside(const std::string& function, State<Var>& s) const {
+      State<double> values = first;
+      tape::lower(s, values);
+      inlined<double>(function, values);
+      tape::fields::each_pair(std::as_const(values), s, [](const auto& a, auto& b) {
+        if constexpr (!tape::IsActive<std::remove_cvref_t<decltype(b)>>::value) b = a;
+      });
+    }
 
     void call(const tape::CallNode& child, std::size_t number, Live& caller, State<Var>& s) {
       State<double> before = first;

@@ -53,7 +53,14 @@ struct CompiledStep {
 template <typename Step>
 CompiledStep<Step> compiled(Step step, CompileSteps how) {
   if (how.period < 1) fail(Error::Kind::usage, "[compiled] a period of {} steps vs at least 1", how.period);
+  if (how.paths < 0) fail(Error::Kind::usage, "[compiled] {} paths vs at least 0", how.paths);
+  if (!how.compiler)
+    fail(Error::Kind::usage, "[compiled] no compiler; give one, e.g. {{.compiler = native_steps()}}");
   return {std::move(step), std::move(how)};
+}
+template <typename Step>
+CompiledStep<Step> compiled(Step step, tape::TraceCompiler compiler) {
+  return compiled(std::move(step), CompileSteps{.compiler = std::move(compiler)});
 }
 
 namespace tape {
@@ -115,8 +122,9 @@ class Numbers {
   std::size_t size_ = 0;
 };
 
-// A state on symbols, made from one on doubles, and how it was then.
-template <template <typename> class State>
+// A state on symbols, made from one on doubles, and how it was then. `Symbols` is a parameter for users whose State lies in an unnamed namespace: a member
+// of such a type, named here, is what GCC warns of.
+template <template <typename> class State, typename Symbols = State<SymVar>>
 class SymState {
  public:
   SymState(Tracer& tracer, SymTape& tape, const std::string& name, const State<double>& from) {
@@ -150,7 +158,7 @@ class SymState {
            "field a T, or tape the step");
   }
 
-  State<SymVar> state;
+  Symbols state;
   std::vector<std::size_t> sizes;  // of the fields
 
  private:

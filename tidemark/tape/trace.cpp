@@ -266,53 +266,28 @@ void add_product(Sym& to, const Sym& partial, const Sym& adjoint) {
     to = to + choose(adjoint == Sym(0.0), Sym(-0.0), product);
 }
 
-#define TIDEMARK_TRACED(name) \
+#define TIDEMARK_DEFINE(name) \
   Sym name(const Sym& x) { return Tracer::current().unary(Code::name, x); }
-TIDEMARK_TRACED(fabs)
-TIDEMARK_TRACED(sqrt)
-TIDEMARK_TRACED(exp)
-TIDEMARK_TRACED(expm1)
-TIDEMARK_TRACED(log)
-TIDEMARK_TRACED(log1p)
-TIDEMARK_TRACED(sin)
-TIDEMARK_TRACED(cos)
-TIDEMARK_TRACED(tan)
-TIDEMARK_TRACED(tanh)
-TIDEMARK_TRACED(erf)
-TIDEMARK_TRACED(sigmoid)
-#undef TIDEMARK_TRACED
+TIDEMARK_TRACED(TIDEMARK_DEFINE)
+#undef TIDEMARK_DEFINE
 // Of a constant they are constants; of a symbol there is no op.
-#define TIDEMARK_UNTRACED(name)     \
+#define TIDEMARK_DEFINE(name)       \
   Sym name(const Sym& x) {          \
     if (x.id != 0) no_op(#name);    \
     return Sym(std::name(x.value)); \
   }
-TIDEMARK_UNTRACED(exp2)
-TIDEMARK_UNTRACED(log2)
-TIDEMARK_UNTRACED(log10)
-TIDEMARK_UNTRACED(cbrt)
-TIDEMARK_UNTRACED(asin)
-TIDEMARK_UNTRACED(acos)
-TIDEMARK_UNTRACED(atan)
-TIDEMARK_UNTRACED(sinh)
-TIDEMARK_UNTRACED(cosh)
-TIDEMARK_UNTRACED(asinh)
-TIDEMARK_UNTRACED(acosh)
-TIDEMARK_UNTRACED(atanh)
-TIDEMARK_UNTRACED(erfc)
-TIDEMARK_UNTRACED(tgamma)
-TIDEMARK_UNTRACED(lgamma)
-#undef TIDEMARK_UNTRACED
-#define TIDEMARK_UNTRACED(name)               \
+TIDEMARK_UNTRACED(TIDEMARK_DEFINE)
+#undef TIDEMARK_DEFINE
+#define TIDEMARK_DEFINE(name)                 \
   Sym name(const Sym& a, const Sym& b) {      \
     if (a.id != 0 || b.id != 0) no_op(#name); \
     return Sym(std::name(a.value, b.value));  \
   }
-TIDEMARK_UNTRACED(atan2)
-TIDEMARK_UNTRACED(hypot)
-TIDEMARK_UNTRACED(fmod)
-TIDEMARK_UNTRACED(remainder)
-#undef TIDEMARK_UNTRACED
+TIDEMARK_DEFINE(atan2)
+TIDEMARK_DEFINE(hypot)
+TIDEMARK_DEFINE(fmod)
+TIDEMARK_DEFINE(remainder)
+#undef TIDEMARK_DEFINE
 Sym pow(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::pow, a, b); }
 
 namespace {

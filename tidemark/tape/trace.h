@@ -177,35 +177,17 @@ TIDEMARK_API Sym choose(const Decision& condition, const Sym& a, const Sym& b);
 TIDEMARK_API void add_product(Sym& to, const Sym& partial, const Sym& adjoint);
 
 // Functions that a Graph has too; the others are refused with Error(unsupported), and whoever asked for a trace takes the tape.
-#define TIDEMARK_TRACED(name) TIDEMARK_API Sym name(const Sym& x);
-TIDEMARK_TRACED(fabs)
-TIDEMARK_TRACED(sqrt)
-TIDEMARK_TRACED(exp)
-TIDEMARK_TRACED(expm1)
-TIDEMARK_TRACED(log)
-TIDEMARK_TRACED(log1p)
-TIDEMARK_TRACED(sin)
-TIDEMARK_TRACED(cos)
-TIDEMARK_TRACED(tan)
-TIDEMARK_TRACED(tanh)
-TIDEMARK_TRACED(erf)
-TIDEMARK_TRACED(sigmoid)
-TIDEMARK_TRACED(exp2)
-TIDEMARK_TRACED(log2)
-TIDEMARK_TRACED(log10)
-TIDEMARK_TRACED(cbrt)
-TIDEMARK_TRACED(asin)
-TIDEMARK_TRACED(acos)
-TIDEMARK_TRACED(atan)
-TIDEMARK_TRACED(sinh)
-TIDEMARK_TRACED(cosh)
-TIDEMARK_TRACED(asinh)
-TIDEMARK_TRACED(acosh)
-TIDEMARK_TRACED(atanh)
-TIDEMARK_TRACED(erfc)
-TIDEMARK_TRACED(tgamma)
-TIDEMARK_TRACED(lgamma)
-#undef TIDEMARK_TRACED
+#define TIDEMARK_TRACED(X) \
+  X(fabs) X(sqrt) X(exp) X(expm1) X(log) X(log1p) X(sin) X(cos) X(tan) X(tanh) X(erf) X(sigmoid)
+#define TIDEMARK_UNTRACED(X)                                                                            \
+  X(exp2)                                                                                               \
+  X(log2)                                                                                               \
+  X(log10) X(cbrt) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(erfc) X(tgamma) \
+      X(lgamma)
+#define TIDEMARK_DECLARE(name) TIDEMARK_API Sym name(const Sym& x);
+TIDEMARK_TRACED(TIDEMARK_DECLARE)
+TIDEMARK_UNTRACED(TIDEMARK_DECLARE)
+#undef TIDEMARK_DECLARE
 TIDEMARK_API Sym pow(const Sym& a, const Sym& b);
 TIDEMARK_API Sym atan2(const Sym& a, const Sym& b);
 TIDEMARK_API Sym hypot(const Sym& a, const Sym& b);
