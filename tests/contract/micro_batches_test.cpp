@@ -93,6 +93,18 @@ TEST(MicroBatches, AreRefusedWhereSamplesAreCoupled) {
   EXPECT_EQ(s.planned(whole).micro_batches(), 1);
 }
 
+TEST(MicroBatches, WhereNothingFitsTheRefusalSaysWhatPartsNeed) {
+  const Setting s(kBert);
+  auto f = compile(s.step, s.options(may_split, 1_KiB));
+  try {
+    s.planned(f);
+    FAIL() << "fits 1 KiB";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    EXPECT_NE(std::string(e.what()).find("; in 4 parts: "), std::string::npos) << e.what();
+  }
+}
+
 TEST(MicroBatches, MaySplitSplitsWhereTheWholeDoesNotFit) {
   const Setting s(kMlp);
   auto lone = compile(s.step, s.options(1));

@@ -47,20 +47,23 @@ class Choosing {
       refused = e.what();
     }
     const double lone_seconds = best_ ? best_->planned.plan.seconds : 0;
-    std::string coupled;
+    std::string in_parts, coupled;
     for (const int parts : numbers_of_parts()) {
       try {
         Posed posed = posed_program(graph_, options_, pose_options_, parts);
         if (best_ && !minimum() && plan::floor_seconds(posed.problem) >= best_->planned.plan.seconds) break;
         offer(std::move(posed), parts);
       } catch (const Error& e) {
-        if (e.kind() == Error::Kind::infeasible) continue;
+        if (e.kind() == Error::Kind::infeasible) {
+          in_parts = fmt::format("; in {} parts: {}", parts, e.what());
+          continue;
+        }
         if (e.kind() != Error::Kind::unsupported) throw;
         coupled = e.what();
         break;
       }
     }
-    if (!best_) throw Error(Error::Kind::infeasible, coupled.empty() ? refused : refused + "; " + coupled);
+    if (!best_) throw Error(Error::Kind::infeasible, refused + in_parts + (coupled.empty() ? "" : "; " + coupled));
     if (best_->parts > 1) {
       best_->why =
           fmt::format("the batch of {} is worked through in {} parts, {:.3g} s a step: as a whole {}",
