@@ -11,7 +11,6 @@
 namespace {
 std::atomic<bool> counting{false};
 std::atomic<std::int64_t> calls{0}, largest{0};
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void note(std::size_t bytes) {
   if (!counting.load(std::memory_order_relaxed)) return;
   calls.fetch_add(1, std::memory_order_relaxed);
@@ -20,10 +19,21 @@ void note(std::size_t bytes) {
          !largest.compare_exchange_weak(seen, static_cast<std::int64_t>(bytes))) {
   }
 }
-#endif
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Sanitizers bring their own allocator, which tells of every call (sanitizer/allocator_interface.h; not every compiler ships it).
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),  // NOLINT
+                                              void (*)(const volatile void*));
+std::size_t __sanitizer_get_current_allocated_bytes();  // NOLINT
+}
+namespace {
+const bool hooked =
+    __sanitizer_install_malloc_and_free_hooks([](const volatile void*, std::size_t n) { note(n); },
+                                              [](const volatile void*) {}) != 0;
+}
+#else
 // glibc's own functions behind ours.
 extern "C" {
 void* __libc_malloc(std::size_t);                 // NOLINT
@@ -59,14 +69,12 @@ Allocations count_allocations(const std::function<void()>& f) {
   return {calls, largest};
 }
 
-bool allocations_are_counted() {
+std::int64_t bytes_in_use() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return false;
+  return static_cast<std::int64_t>(__sanitizer_get_current_allocated_bytes());
 #else
-  return true;
+  return static_cast<std::int64_t>(mallinfo2().uordblks);
 #endif
 }
-
-std::int64_t bytes_in_use() { return static_cast<std::int64_t>(mallinfo2().uordblks); }
 
 }  // namespace tidemark

@@ -10,8 +10,6 @@ namespace tidemark {
 struct Allocations {
   std::int64_t calls = 0, largest = 0;
 };
-// False under sanitizers, which bring their own allocator: then every count is 0.
-bool allocations_are_counted();
 Allocations count_allocations(const std::function<void()>& f);
 std::int64_t bytes_in_use();
 
