@@ -172,6 +172,22 @@ void fold_rows(const Stage& stage, int threads, const Source& source, const Sink
   });
 }
 
+// Columns i0 to i0 + width of fold k and chunk oc, whose sums are the result or, where there are more chunks, a part of it.
+struct Columns {
+  std::size_t k;
+  std::int64_t oc, i0, width;
+};
+void put_columns(const Stage& stage, const Sink& sink, std::byte* partials, const Columns& at,
+                 const std::byte* sums) {
+  const FoldExtents& e = stage.extents;
+  if (stage.chunks == 1)
+    sink.put(at.k, at.oc * e.inner + at.i0, at.width, sums);
+  else
+    std::memcpy(
+        partials + ((static_cast<std::int64_t>(at.k) * e.outer * stage.chunks + at.oc) * e.inner + at.i0) * 8,
+        sums, static_cast<std::size_t>(at.width * 8));
+}
+
 template <typename Source>
 void fold_columns(const Stage& stage, int threads, const Source& source, const Sink& sink,
                   std::span<const FoldFunctions* const> f, std::byte* partials) {
@@ -206,14 +222,7 @@ void fold_columns(const Stage& stage, int threads, const Source& source, const S
         }
         for (std::size_t k = 0; k < folds; ++k) f[k]->widen(sums[k], rows[k], width);
       }
-      for (std::size_t k = 0; k < folds; ++k) {
-        if (stage.chunks == 1)
-          sink.put(k, o * e.inner + i0, width, sums[k]);
-        else
-          std::memcpy(
-              partials + ((static_cast<std::int64_t>(k) * e.outer * stage.chunks + oc) * e.inner + i0) * 8,
-              sums[k], static_cast<std::size_t>(width * 8));
-      }
+      for (std::size_t k = 0; k < folds; ++k) put_columns(stage, sink, partials, {k, oc, i0, width}, sums[k]);
     }
   });
 }
@@ -263,14 +272,7 @@ void fold_lanes(const Stage& stage, int threads, const Source& source, const Sin
           }
         }
       }
-      for (std::size_t k = 0; k < folds; ++k) {
-        if (stage.chunks == 1)
-          sink.put(k, o * e.inner + i0, width, sums[k]);
-        else
-          std::memcpy(
-              partials + ((static_cast<std::int64_t>(k) * e.outer * stage.chunks + oc) * e.inner + i0) * 8,
-              sums[k], static_cast<std::size_t>(width * 8));
-      }
+      for (std::size_t k = 0; k < folds; ++k) put_columns(stage, sink, partials, {k, oc, i0, width}, sums[k]);
     }
   });
 }
