@@ -90,7 +90,7 @@ std::vector<std::string> ModelSource::meaningless() const {
 }
 
 Model ModelSource::model() const {
-  const Model model = unchecked_model();
+  Model model = unchecked_model();
   if (const std::vector<std::string> none = meaningless(); !none.empty())
     fail(Error::Kind::usage, "[model] {} has no {}: {} means nothing to it", name,
          none[0] == "--size" ? "pictures" : "sequences", none[0]);

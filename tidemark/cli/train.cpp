@@ -93,10 +93,10 @@ class TrainVerb : public Command {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_.value_or(0)); }
 
   void adapt_sizes(const DataSource& data) {
-    const auto [name, value] = data.wanted();
+    const auto wanted = data.wanted();
     const bool said = std::any_of(model_.sizes.begin(), model_.sizes.end(),
-                                  [&](const std::string& s) { return s.starts_with(name + "="); });
-    if (!said) model_.sizes.push_back(fmt::format("{}={}", name, value));
+                                  [&](const std::string& s) { return s.starts_with(wanted.first + "="); });
+    if (!said) model_.sizes.push_back(fmt::format("{}={}", wanted.first, wanted.second));
   }
 
   SafeMetadata about(std::int64_t step) const {

@@ -6,7 +6,7 @@
 namespace tidemark {
 
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
-  return posed_of(std::move(graph), options).problem;
+  return posed_of(graph, options).problem;
 }
 
 CompileCache::CompileCache(CompileOptions options)
@@ -14,8 +14,8 @@ CompileCache::CompileCache(CompileOptions options)
       device_(options_.device ? options_.device : cpu()),
       arena_(std::make_shared<SharedArena>(SharedArena{.device = device_})) {}
 
-CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
-                                      int state_tensors, const Trace& f) {
+CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names,
+                                      const std::string& key, int state_tensors, const Trace& f) {
   std::vector<Type> types;
   types.reserve(inputs.size());
   for (const Tensor& t : inputs) types.push_back(t.type());

@@ -19,7 +19,7 @@
 namespace tidemark {
 
 // What compiling the graph would plan, with the kernel of each task; nothing is allocated or run.
-TIDEMARK_API Posed posed_of(Graph graph, const CompileOptions& options);
+TIDEMARK_API Posed posed_of(const Graph& graph, const CompileOptions& options);
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
 // One Compiled for each signature: the types of the tensors, where they stand in the arguments, and every other value
@@ -30,14 +30,14 @@ class TIDEMARK_API CompileCache {
   using Trace = std::function<Tensors(Tensors)>;
   struct Entry {
     std::vector<Type> types;
-    std::string key;                 // structure and values of the arguments, apart from the tensors
-    std::any result;                 // of the trace: the structure that outputs are put into
+    std::string key;   // structure and values of the arguments, apart from the tensors
+    std::any result;   // of the trace: the structure that outputs are put into
     Tensors captures;  // what the function closed over: further inputs
     std::unique_ptr<Compiled> compiled;
   };
   // `state_tensors`: how many of the leading tensors are state.
-  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, int state_tensors,
-            const Trace& f);
+  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
+            int state_tensors, const Trace& f);
   const CompileOptions& options() const { return options_; }
 
  private:
@@ -127,9 +127,12 @@ class Function {
     for (const std::vector<Type>& types : cache_->options().shapes) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       Tensors all;
-      std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); }, copies);
+      std::apply(
+          [&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); },
+          copies);
       if (types.size() > all.size())
-        fail(Error::Kind::usage, "[compile] {} shapes vs {} tensors among the arguments", types.size(), all.size());
+        fail(Error::Kind::usage, "[compile] {} shapes vs {} tensors among the arguments", types.size(),
+             all.size());
       for (std::size_t i = 0; i < types.size(); ++i) all[all.size() - types.size() + i] = abstract(types[i]);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, all, next), ...); }, copies);

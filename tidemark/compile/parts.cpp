@@ -25,7 +25,8 @@ Planned planned_program(Posed& posed, const CompileOptions& options, const PoseO
 }
 
 Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
-  return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit), pose_options);
+  return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit),
+              pose_options);
 }
 
 class Choosing {
@@ -63,7 +64,8 @@ class Choosing {
         break;
       }
     }
-    if (!best_) throw Error(Error::Kind::infeasible, refused + in_parts + (coupled.empty() ? "" : "; " + coupled));
+    if (!best_)
+      throw Error(Error::Kind::infeasible, refused + in_parts + (coupled.empty() ? "" : "; " + coupled));
     if (best_->parts > 1) {
       best_->why =
           fmt::format("the batch of {} is worked through in {} parts, {:.3g} s a step: as a whole {}",
@@ -104,7 +106,7 @@ class Choosing {
 
 }  // namespace
 
-Posed posed_of(Graph graph, const CompileOptions& options) {
+Posed posed_of(const Graph& graph, const CompileOptions& options) {
   const std::shared_ptr<Device> device = options.device ? options.device : cpu();
   const auto profile = profile_for(options, *device);
   return pose(optimised(graph, options, std::max(options.micro_batches.parts, 1)),

@@ -110,7 +110,7 @@ class Emitter {
     const EmitSource s = options_.region(t.node, which);
     const auto found = regions_.find(&s.program);
     if (found != regions_.end()) return found->second;
-    const std::string name = fmt::format("region_{}", regions_.size());
+    std::string name = fmt::format("region_{}", regions_.size());
     regions_.emplace(&s.program, name);
     function(s, name, "static void");
     return name;

@@ -69,7 +69,7 @@ constinit const Op concat_op{
                              .to_offset = begin * to[axis]});
             begin += shape.sizes()[axis];
           }
-          return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+          return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
         },
     .accepts = kernels::accepts_strides,
     .samples =
@@ -113,7 +113,8 @@ constinit const Op pad_op{
         },
     .cut = [](const CutArgs& a) -> std::optional<Cut> {
       const int axis = a.known[0];
-      if (axis < 0 || a.attrs.integers("low")[at(axis)] != 0 || a.attrs.integers("high")[at(axis)] != 0) return std::nullopt;
+      if (axis < 0 || a.attrs.integers("low")[at(axis)] != 0 || a.attrs.integers("high")[at(axis)] != 0)
+        return std::nullopt;
       return cut_alike(a, axis);
     },
     .reference = [](const KernelSpec& s) -> std::unique_ptr<Kernel> {
@@ -189,7 +190,7 @@ constinit const Op update_slice_op{
                                   .from = strides_of(part, s.in[1].layout),
                                   .to = steps,
                                   .to_offset = s.attrs.integer("begin") * to[axis]}};
-          return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+          return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
         },
     .accepts = kernels::accepts_strides,
     .samples =

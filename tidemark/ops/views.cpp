@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> copy_view(const KernelSpec& s) {
                      .to = strides_of(shape, s.out[o].layout),
                      .from_offset = layout->offset - s.in[0].layout.offset});
   }
-  return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+  return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
 }
 bool any_strides(const KernelSpec& s, int input) { return kernels::accepts_strides(s, input); }
 
@@ -118,14 +118,15 @@ std::unique_ptr<Kernel> reshape_copy(const KernelSpec& s) {
                           .from = strides_of(x.type.shape, x.layout),
                           .to = row_major_strides(x.type.shape)}};
   if (!s.out[0].layout.dense_row_major()) return nullptr;
-  return kernels::copy_boxes(std::move(boxes), x.type.dtype, s.threads);
+  return kernels::copy_boxes(boxes, x.type.dtype, s.threads);
 }
 // An axis is still one where as many elements lie before it.
 std::optional<Cut> reshape_cut(const CutArgs& a) {
   const bool forwards = a.known[0] >= 0;
   const int axis = forwards ? a.known[0] : a.wanted;
   if (axis < 0) return std::nullopt;
-  const Shape &from = forwards ? a.in[0].shape : a.out[0].shape, &to = forwards ? a.out[0].shape : a.in[0].shape;
+  const Shape &from = forwards ? a.in[0].shape : a.out[0].shape,
+              &to = forwards ? a.out[0].shape : a.in[0].shape;
   std::int64_t before = 1;
   for (int i = 0; i < axis; ++i) before *= from[i];
   for (int k = 0; k < to.rank() && before > 0; ++k) {
@@ -357,7 +358,7 @@ constinit const Op contiguous_op{
           std::vector<Box> boxes{{.shape = shape,
                                   .from = strides_of(shape, s.in[0].layout),
                                   .to = strides_of(shape, s.out[0].layout)}};
-          return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+          return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
         },
     .accepts = any_strides,
     .samples =

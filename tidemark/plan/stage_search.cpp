@@ -40,7 +40,7 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
   if (!stages_available()) return best;
   constexpr int kIterations = 20'000;
   const double worth = 1e-6 * values.floor_seconds;
-  const auto attempt = [&](std::vector<TaskId> moments) {
+  const auto attempt = [&](const std::vector<TaskId>& moments) {
     const double last = std::max(best.seconds, single);
     StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
     if (b.seconds > last + worth) best = b;

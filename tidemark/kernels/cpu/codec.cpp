@@ -77,7 +77,8 @@ Codec integers(std::int64_t n, int threads) {
           for (std::int64_t i = 0; i < kBlock; ++i) codes[from + i] = static_cast<std::uint8_t>(code(i));
         } else {
           for (std::int64_t i = 0; i < kBlock / 2; ++i)
-            codes[from / 2 + i] = static_cast<std::uint8_t>((code(2 * i) & 15) | ((code(2 * i + 1) & 15) << 4));
+            codes[from / 2 + i] =
+                static_cast<std::uint8_t>((code(2 * i) & 15) | ((code(2 * i + 1) & 15) << 4));
         }
       }
     });
@@ -90,7 +91,7 @@ Codec integers(std::int64_t n, int threads) {
       for (std::int64_t i = begin; i < end; ++i) {
         int q = 0;
         if constexpr (bits == 8) {
-          q = static_cast<std::int8_t>(codes[i]);
+          q = codes[i] >= 128 ? codes[i] - 256 : codes[i];
         } else {
           const int nibble = (codes[i / 2] >> (4 * (i % 2))) & 15;
           q = nibble >= 8 ? nibble - 16 : nibble;
