@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tidemark/base/bytes.h"
@@ -35,7 +36,9 @@ class Profile {
         pull(r);
       }
     }
-    while (l >>= 1) pull(l);
+    // Where the most of a node stays the same, so does all above it: most changes are far from the summit.
+    while ((l >>= 1) && pull(l)) {
+    }
   }
 
   Bytes most() const { return nodes_[1].most; }
@@ -79,8 +82,9 @@ class Profile {
     nodes_[i].most += bytes;
     nodes_[i].sum += bytes;
   }
-  void pull(std::size_t i) {
-    nodes_[i].most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
+  bool pull(std::size_t i) {
+    const Bytes most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
+    return std::exchange(nodes_[i].most, most) != most;
   }
 
   std::int32_t width_ = 1;
