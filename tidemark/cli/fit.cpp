@@ -7,6 +7,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/model_source.h"
 #include "tidemark/cli/solve_options.h"
 

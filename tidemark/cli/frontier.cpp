@@ -9,6 +9,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/solve_options.h"
 #include "tidemark/plan/budget.h"

@@ -7,6 +7,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/training.h"
 
