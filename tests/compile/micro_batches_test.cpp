@@ -9,6 +9,7 @@
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/random.h"
@@ -31,6 +32,7 @@ TEST(MicroBatches, NameWhoReadsASumOverTheBatch) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("sub (micro_batches_test.cpp:"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("what sum (micro_batches_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("cut were f32(6,4)"), std::string::npos) << e.what();
   }
 }
 
@@ -88,6 +90,42 @@ TEST(MicroBatches, APatternNamesAllPartsOrOne) {
   EXPECT_NE(all.find("h@1"), std::string::npos) << all;
   EXPECT_NE(all.find("h@2"), std::string::npos) << all;
   EXPECT_EQ(one.find("h@1"), std::string::npos) << one;
+}
+
+// A weight in front of the batch that is as long as it.
+TEST(MicroBatches, AreOfTheBatchAlone) {
+  const auto f = [](const Tensor& w, const Tensor& x, const Tensor& y) { return mean(square(matmul(x, w) - y)); };
+  const Tensor w = full({8, 8}, 0.25), x = full({8, 8}, 0.5), y = full({8, 8}, 1.5);
+  const float whole = compile(f)(w, x, y).item<float>();
+  EXPECT_FLOAT_EQ(compile(f, {.micro_batches = 4})(w, x, y).item<float>(), whole);
+  // Named, also where it stands first.
+  const auto g = [&](const Tensor& batch, const Tensor& weight) { return mean(square(matmul(batch, weight))); };
+  auto named = compile(g, {.micro_batches = {4, {0}}});
+  EXPECT_FLOAT_EQ(named(x, full({8, 3}, 0.25)).item<float>(), compile(g)(x, full({8, 3}, 0.25)).item<float>());
+  EXPECT_EQ(named.plan_for(x, full({8, 3}, 0.25)).micro_batches(), 4);
+  const auto refused = [&](MicroBatches how, Error::Kind kind, const char* words) {
+    try {
+      compile(f, {.micro_batches = std::move(how)})(w, x, y);
+      ADD_FAILURE() << "split";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), kind) << e.what();
+      EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+  };
+  refused({4, {3}}, Error::Kind::usage, "argument 3 vs 3 arguments");
+}
+
+TEST(MicroBatches, ALoopThatIsNotCutIsNamed) {
+  const auto f = [](const Tensor& x) {
+    return sum(scan(3, x, [](const Tensor& s) { return tanh(s); }));
+  };
+  try {
+    compile(f, {.micro_batches = 2})(full({4, 3}, 1.0));
+    FAIL() << "split";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("scan (micro_batches_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("is not cut"), std::string::npos) << e.what();
+  }
 }
 
 TEST(MicroBatches, NeedABatchThatDivides) {

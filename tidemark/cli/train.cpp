@@ -26,6 +26,7 @@ class TrainVerb : public Command {
                 "A text file or folder; or IDX, CIFAR .bin or folders of pictures by class; without it, "
                 "synthetic");
     model_.declare(args);
+    model_.means.declare_running(args);
     args.option("--steps", steps_, "Train until so many steps are done");
     args.option("--rate", model_.rate, "The learning rate");
     args.option("--clip", model_.clip, "Largest norm of all gradients together; 0: as they are");
@@ -150,6 +151,7 @@ class TrainVerb : public Command {
     table.row("data", data.description());
     table.row("budget", plan.budget < 0 ? "none: everything is kept" : format_bytes(plan.budget));
     table.row("peak", fmt::format("{} predicted", format_bytes(plan.peak)));
+    if (const int parts = training.compiled().micro_batches(); parts > 1) table.row("micro-batches", fmt::format("{}", parts));
     if (step > 0) table.row("resumed", fmt::format("{} at step {}", resume_, step));
     table.print();
     std::fflush(stdout);

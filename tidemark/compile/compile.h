@@ -30,14 +30,14 @@ class TIDEMARK_API CompileCache {
   using Trace = std::function<Tensors(Tensors)>;
   struct Entry {
     std::vector<Type> types;
-    std::string key;   // structure and values of the arguments, apart from the tensors
-    std::any result;   // of the trace: the structure that outputs are put into
+    std::string key;                 // structure and values of the arguments, apart from the tensors
+    std::any result;                 // of the trace: the structure that outputs are put into
     Tensors captures;  // what the function closed over: further inputs
     std::unique_ptr<Compiled> compiled;
   };
-  // `state_tensors`: how many of the leading tensors are state.
-  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
-            int state_tensors, const Trace& f);
+  // `counts`: of tensors in each argument.
+  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
+            const Trace& f);
   const CompileOptions& options() const { return options_; }
 
  private:
@@ -98,13 +98,10 @@ class Function {
       counts.push_back(static_cast<int>(inputs.size() - before));
     };
     (add(args), ...);
-    int state_tensors = 0;
-    for (int i = 0; i < cache_->options().state && i < static_cast<int>(counts.size()); ++i)
-      state_tensors += counts[static_cast<std::size_t>(i)];
     std::string key = typeid(std::tuple<std::decay_t<Args>...>).name();
     (describe_rest(args, key), ...);
     std::any made;
-    CompileCache::Entry& entry = cache_->at(inputs, names, key, state_tensors, [&](Tensors traced) {
+    CompileCache::Entry& entry = cache_->at(inputs, names, key, counts, [&](Tensors traced) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, traced, next), ...); }, copies);
@@ -127,12 +124,9 @@ class Function {
     for (const std::vector<Type>& types : cache_->options().shapes) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       Tensors all;
-      std::apply(
-          [&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); },
-          copies);
+      std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); }, copies);
       if (types.size() > all.size())
-        fail(Error::Kind::usage, "[compile] {} shapes vs {} tensors among the arguments", types.size(),
-             all.size());
+        fail(Error::Kind::usage, "[compile] {} shapes vs {} tensors among the arguments", types.size(), all.size());
       for (std::size_t i = 0; i < types.size(); ++i) all[all.size() - types.size() + i] = abstract(types[i]);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, all, next), ...); }, copies);

@@ -79,6 +79,10 @@ class Splitting {
              called(node), called(sum));
       }
       const std::optional<Cut> found = cut(node, 0);
+      if (!found && !node.regions.empty())
+        fail(Error::Kind::unsupported,
+             "[micro_batches] {} is not cut: its body would have to be; leave micro_batches away, or write the loop out",
+             called(node));
       if (!found)
         fail(Error::Kind::unsupported,
              "[micro_batches] samples are coupled: {} mixes them; leave micro_batches away, or normalise by sample",
@@ -301,6 +305,21 @@ std::vector<int> batch_inputs(const Graph& graph, int arguments) {
     batch.push_back(i);
   }
   std::reverse(batch.begin(), batch.end());
+  return batch;
+}
+
+std::vector<int> batch_inputs(const Graph& graph, std::span<const int> named) {
+  std::vector<int> batch;
+  for (const int i : named) {
+    const Type& type = graph.type(graph.inputs[at(i)]);
+    if (is_key(type)) continue;
+    const bool state = std::any_of(graph.updates.begin(), graph.updates.end(), [&](const auto& u) { return u.first == i; });
+    if (state || type.shape.rank() == 0 || (!batch.empty() && type.shape[0] != batch_size(graph, batch)))
+      fail(Error::Kind::usage, "[micro_batches] tensor {} of the arguments ({}) was named as batch: it is {}{}", i, to_string(type),
+           state ? "state" : type.shape.rank() == 0 ? "a single number" : "not as long as the first, ",
+           state || type.shape.rank() == 0 ? "" : to_string(graph.type(graph.inputs[at(batch[0])])));
+    batch.push_back(i);
+  }
   return batch;
 }
 
