@@ -183,6 +183,57 @@ TEST(Loops, RandomLoopsCompileToTheEagerBits) {
   }
 }
 
+// A state that grows until it is large enough, after `trips` steps of at most 400.
+Tensor grown(const Tensors& in, double until) {
+  const auto last = while_loop([&](const Tensor& x) { return sum(square(x)) < until; },
+                               [&](const Tensor& x) { return x * 1.01 + 0.001 * sin(in[1] * x) + 0.01 * in[2]; }, in[0], {.max_trips = 400});
+  return sum(square(last.state) * in[1]);
+}
+
+TEST(Loops, OfUnknownLengthKeepTheStatesThatFit) {
+  const Tensors in = rod(128);
+  for (const double until : {0.0, 70.0, 200.0, 1e5}) {
+    SCOPED_TRACE(until);
+    const auto step = [&](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return grown(y, until); })(x); };
+    const Tensors wanted = copies(flatten(step(in)));
+    auto roomy = compile(step);
+    expect_bits(flatten(roomy(in)), wanted);
+    Compiled& all = roomy.plan_for(in);
+    EXPECT_EQ(all.peak_measured(), all.peak_predicted());
+    EXPECT_EQ(count(all.graph(), while_saving_op), 1);
+    EXPECT_EQ(count(all.graph(), while_op) + count(all.graph(), scan_op), 0);
+    EXPECT_EQ(explain_loops(all.graph(), {}).at(0).rfind("at most 400 steps of 1.00 KiB in ", 0), 0u) << explain_loops(all.graph(), {}).at(0);
+    for (const Bytes budget : {100_KiB, 30_KiB, 16_KiB}) {
+      auto tight = compile(step, {.memory = budget, .time_limit = 0.05});
+      for (int repeat = 0; repeat < 2; ++repeat) expect_bits(flatten(tight(in)), wanted);
+      Compiled& c = tight.plan_for(in);
+      EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+      EXPECT_LE(c.peak_measured(), budget);
+      EXPECT_NE(explain_loops(c.graph(), {}).at(0).find("snapshots and a"), std::string::npos);
+    }
+  }
+}
+
+TEST(Loops, OfUnknownLengthInsideStepsAndMoreThanTheMost) {
+  const auto f = [](const Tensors& in) {
+    const Tensor last = scan(5, in[0], [&](const Tensor& s) {
+      return 0.2 * while_loop([&](const Tensor& x) { return sum(square(x)) < 300.0; }, [&](const Tensor& x) { return x * 1.1 + 0.01 * sin(in[1] * x); },
+                              s, {.max_trips = 60}).state;
+    });
+    return sum(square(last));
+  };
+  const Tensors in = rod(64);
+  const auto step = [&](const Tensors& x) { return value_and_grad(f)(x); };
+  const Tensors wanted = copies(flatten(step(in)));
+  for (const Budget& budget : {Budget(), Budget(40_KiB), Budget::minimum()}) {
+    auto compiled = compile(step, {.memory = budget});
+    expect_bits(flatten(compiled(in)), wanted);
+    EXPECT_EQ(compiled.plan_for(in).peak_measured(), compiled.plan_for(in).peak_predicted());
+  }
+  auto endless = compile([&](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return grown(y, 1e9); })(x); }, {.memory = 16_KiB});
+  EXPECT_THROW(endless(in), Error);
+}
+
 TEST(Loops, BranchesLoopsOfUnknownLengthAndCallsCompile) {
   const auto f = [](const Tensors& in) {
     const Tensor turned = cond(sum(in[0]) > 0.0, [](const Tensor& x) { return x * 2.0; }, [](const Tensor& x) { return sin(x); }, in[0]);

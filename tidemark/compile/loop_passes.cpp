@@ -166,7 +166,8 @@ std::vector<Pair> find_pairs(const Graph& g) {
   std::vector<Pair> pairs;
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
     const Node& node = g.nodes[n];
-    if (node.op != &scan_op || taken[n]) continue;
+    const bool is_while = node.op == &while_op;
+    if ((node.op != &scan_op && !is_while) || taken[n]) continue;
     const LoopShape s = loop_shape(node);
     if (s.counted || s.trips < 1) continue;
     const Graph& body = node.regions[0];
@@ -188,7 +189,8 @@ std::vector<Pair> find_pairs(const Graph& g) {
     if (!fits || pair.adjoint == n) continue;
     const Node& back = g.nodes[pair.adjoint];
     const LoopShape b = loop_shape(back);
-    if (b.counted || b.trips != s.trips || b.reverse == s.reverse) continue;
+    if (b.counted != is_while || b.trips != s.trips || b.reverse == s.reverse) continue;
+    if (is_while && back.in.back() != node.out.back()) continue;
     // The stacks must come in as xs.
     const bool as_xs = std::all_of(pair.state_ys.begin(), pair.state_ys.end(), [&](std::size_t o) {
       const auto position = std::find(back.in.begin(), back.in.end(), node.out[o]) - back.in.begin();
@@ -227,7 +229,8 @@ void rewrite(Graph& g, const Pair& pair) {
   const std::string name = primal.out.empty() ? "scan" : g.value(primal.out[0]).name;
   const ValueId snapshots = new_value(bytes, name + ".snapshots"), after = new_value({Shape{0}, DType::u8}, name + ".snapshots_used");
 
-  Node saving{.op = &scan_saving_op, .in = primal.in, .attrs = primal.attrs, .loc = primal.loc};
+  const bool is_while = primal.op == &while_op;
+  Node saving{.op = is_while ? &while_saving_op : &scan_saving_op, .in = primal.in, .attrs = primal.attrs, .loc = primal.loc};
   saving.attrs.set("bytes", area).set("snapshot", snapshot_attr);
   Graph kept_body = body;
   kept_body.outputs.clear();
@@ -236,11 +239,13 @@ void rewrite(Graph& g, const Pair& pair) {
     kept_body.outputs.push_back(body.outputs[o]);
     saving.out.push_back(primal.out[o]);
   }
+  if (is_while) saving.out.push_back(primal.out.back());
   saving.out.push_back(snapshots);
   saving.regions.push_back(std::move(kept_body));
+  if (is_while) saving.regions.push_back(primal.regions[1]);
 
   Node adjoint{.op = &scan_adjoint_op, .in = {snapshots}, .out = {after}, .loc = back.loc};
-  AdjointShape shape{.trips = s.trips, .bytes = area, .states = static_cast<int>(snapshot.size()), .adjoints = b.carries, .reverse = b.reverse};
+  AdjointShape shape{.trips = s.trips, .bytes = area, .states = static_cast<int>(snapshot.size()), .adjoints = b.carries, .reverse = b.reverse, .counted = is_while};
   for (const std::size_t i : snapshot) adjoint.in.push_back(primal.in[i]);
   adjoint.in.insert(adjoint.in.end(), back.in.begin(), back.in.begin() + b.carries);
   std::vector<ValueId> xs, consts;
@@ -282,7 +287,8 @@ void rewrite(Graph& g, const Pair& pair) {
   order.insert(order.end(), others.begin(), others.end());
   order.insert(order.end(), step.inputs.begin() + b.first_const(), step.inputs.end());
   step.inputs = std::move(order);
-  adjoint.in.insert(adjoint.in.end(), back.in.begin() + b.first_const(), back.in.end());
+  adjoint.in.insert(adjoint.in.end(), back.in.begin() + b.first_const(), back.in.begin() + b.first_const() + b.consts);
+  if (is_while) adjoint.in.push_back(primal.out.back());
   shape.adjoint_consts = b.consts;
   adjoint.out.insert(adjoint.out.end(), back.out.begin(), back.out.end());
   adjoint.attrs = adjoint_attrs(shape);
