@@ -14,7 +14,7 @@
 namespace tidemark {
 
 // Calls are inlined; a loop and its copy that gives states too become one; a loop whose states only its adjoint reads
-// becomes a scan_saving and a scan_adjoint, with a slot for every step. Part of optimise().
+// becomes a scan_saving (a while_saving) and a scan_adjoint, with a slot for every step. Part of optimise().
 TIDEMARK_API Graph shape_loops(Graph graph);
 
 class LoopStore;
@@ -58,6 +58,8 @@ struct LoopCosts {
   // States in a tier: one every so many steps, 0: none; seconds to copy one out and in, while steps run.
   std::int64_t period = 0;
   double write = 0, read = 0;
+  // The length is known only at the end: `trips` is the most, which all seconds are of. No tapes, no tiers.
+  bool online = false;
 
   Bytes most() const {
     return tape > 0 ? trips * tape : (trips - 1) * state;
@@ -109,6 +111,7 @@ TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const Po
 // Kernels of the pair.
 std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
                                       std::shared_ptr<LoopStore> store);
+std::unique_ptr<Kernel> while_saving_kernel(const KernelSpec& spec, const RegionKernel& region);
 std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
                                        std::shared_ptr<LoopStore> store);
 

@@ -152,9 +152,13 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
     if (costs.tape > 0) costs.body_taping = seconds[1];
     return {std::move(kernel), costs.first_sweep(spec.attrs.integer("bytes"))};
   }
+  if (&op == &while_saving_op) {
+    auto kernel = while_saving_kernel(spec, region);
+    return {std::move(kernel), trips * (seconds[0] + seconds[1])};
+  }
   if (&op == &scan_adjoint_op) {
     const AdjointShape s = adjoint_shape(spec.attrs, spec.regions);
-    LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape};
+    LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .online = s.counted};
     auto kernel = adjoint_kernel(spec, region, stored(costs));
     costs.advance = seconds[0], costs.adjoint = seconds[1];
     if (costs.tape > 0) costs.taping = seconds[2], costs.untaping = seconds[3];

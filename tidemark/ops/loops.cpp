@@ -59,6 +59,7 @@ AdjointShape adjoint_shape(const Attrs& a, const std::vector<Graph>& regions) {
                  .adjoint_xs = count("adjoint_xs"),
                  .adjoint_consts = count("adjoint_consts"),
                  .reverse = a.flag("reverse"),
+                 .counted = a.flag("counted"),
                  .states_read = a.integers("states_read")};
   TIDEMARK_CHECK(regions.size() == (s.tape > 0 ? 4 : 2), "an adjoint with tapes of {} bytes has {} regions",
                  s.tape, regions.size());
@@ -81,7 +82,20 @@ Attrs adjoint_attrs(const AdjointShape& s) {
           {"states_read", s.states_read}};
   if (s.tape > 0) a.set("tape", s.tape);
   if (s.reverse) a.set("reverse", std::int64_t{1});
+  if (s.counted) a.set("counted", std::int64_t{1});
   return a;
+}
+
+Bytes online_area(std::int64_t places, Bytes state, std::int64_t trips) {
+  if (state == 0 || places >= trips - 1) return (trips - 1) * state;
+  return places * state + round_up(kOnlineRecord * places, kStorageAlign);
+}
+
+std::int64_t online_places(Bytes bytes, Bytes state, std::int64_t trips) {
+  if (state == 0 || bytes / state >= trips - 1) return trips - 1;
+  std::int64_t places = bytes / (state + kOnlineRecord);
+  while (places > 0 && online_area(places, state, trips) > bytes) --places;
+  return places;
 }
 
 namespace {
@@ -155,6 +169,12 @@ std::vector<Type> infer_saving(const InferArgs& a) {
   return out;
 }
 
+std::vector<Type> infer_while_saving(const InferArgs& a) {
+  std::vector<Type> out = infer_while(a);
+  out.push_back({Shape{a.attrs.integer("bytes")}, DType::u8});
+  return out;
+}
+
 std::vector<Type> infer_adjoint(const InferArgs& a) {
   const AdjointShape s = adjoint_shape(a.attrs, a.regions);
   TIDEMARK_CHECK(static_cast<int>(a.in.size()) == s.inputs(), "an adjoint of {} inputs is given {}",
@@ -182,6 +202,8 @@ std::vector<Type> infer_adjoint(const InferArgs& a) {
   want(s.first_adjoint_x(), s.adjoint_xs, true);
   want(s.first_adjoint_const(), s.adjoint_consts, false);
   check(adjoint);
+  if (s.counted && a.in.back() != Type{Shape{}, DType::i64})
+    fail(Error::Kind::usage, "[{}] the count is {} vs i64()", a.op, to_string(a.in.back()));
   std::vector<Type> out{s.runs_again() ? a.in[0] : Type{Shape{0}, DType::u8}};
   for (int i = 0; i < s.adjoints; ++i) out.push_back(a.in[static_cast<std::size_t>(s.first_adjoint() + i)]);
   for (std::size_t i = static_cast<std::size_t>(s.adjoints); i < adjoint.outputs.size(); ++i)
@@ -294,9 +316,16 @@ constinit const Op scan_adjoint_op{
     .cost = cost_of_loop,
 };
 
+constinit const Op while_saving_op{
+    .name = "while_saving",
+    .doc = "A while_loop that keeps snapshots of its state for scan_adjoint, in as many places as there are.",
+    .infer = infer_while_saving,
+    .cost = cost_of_loop,
+};
+
 OpList loop_ops() {
-  static constexpr const Op* list[] = {&scan_op, &while_op,       &cond_op,
-                                       &call_op, &scan_saving_op, &scan_adjoint_op};
+  static constexpr const Op* list[] = {&scan_op,        &while_op,        &cond_op,        &call_op,
+                                       &scan_saving_op, &scan_adjoint_op, &while_saving_op};
   return list;
 }
 
