@@ -18,6 +18,12 @@ class Profile {
     while (width_ < slots) width_ *= 2;
     nodes_.assign(static_cast<std::size_t>(2 * width_), {});
   }
+  // The bytes at every moment at once.
+  void assign(const std::vector<Bytes>& bytes) {
+    reset(static_cast<std::int32_t>(bytes.size()));
+    for (std::size_t i = 0; i < bytes.size(); ++i) apply(i + static_cast<std::size_t>(width_), bytes[i]);
+    for (auto i = static_cast<std::size_t>(width_); --i > 0;) pull(i);
+  }
   std::int32_t width() const { return width_; }
 
   // Over [first, last], both included; nothing when first > last.
