@@ -220,10 +220,12 @@ TEST_P(SlowContract, HoldsForEveryBudget) {
   if (means == Means::recompute) refuses_less(s);
 }
 INSTANTIATE_TEST_SUITE_P(Slow, SlowContract,
-                         testing::Combine(testing::ValuesIn(cases()), testing::Values(Means::recompute, Means::makers,
-                                                                                      Means::host, Means::disk)),
+                         testing::Combine(testing::ValuesIn(cases()),
+                                          testing::Values(Means::recompute, Means::makers, Means::host,
+                                                          Means::disk)),
                          [](const auto& info) {
-                           std::string name = std::string(std::get<0>(info.param).model) + "_" + word(std::get<1>(info.param));
+                           std::string name = std::string(std::get<0>(info.param).model) + "_" +
+                                              word(std::get<1>(info.param));
                            for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
                            return name;
                          });
