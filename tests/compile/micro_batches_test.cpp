@@ -115,6 +115,38 @@ TEST(MicroBatches, AreOfTheBatchAlone) {
   refused({4, {3}}, Error::Kind::usage, "argument 3 vs 3 arguments");
 }
 
+// Time first, and all steps as rows of one matrix: the batch is in stretches of its rows.
+TEST(MicroBatches, CutTheStepsOfALoopThatIsWrittenOut) {
+  constexpr std::int64_t kSteps = 3, kBatch = 8, kWide = 5;
+  const auto f = [](const Tensor& w, const Tensor& rows, const Tensor& x) {
+    const Tensor all = matmul(reshape(permute(x, {1, 0, 2}), {kSteps * kBatch, kWide}), w) * rows;
+    const Tensors steps = split(all, static_cast<int>(kSteps), 0);
+    Tensors states;
+    Tensor state = slice(all, 0, kBatch, 2 * kBatch);
+    for (const Tensor& step : steps) states.push_back(state = tanh(state + step));
+    const Tensor last = concat(states, 0);
+    return std::tuple(all, reshape(last, {kSteps, kBatch, kWide}), sum(square(last)));
+  };
+  const auto counted = [](const Shape& shape, int salt) {
+    std::vector<float> data(static_cast<std::size_t>(shape.numel()));
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(salt)) % 11) / 8 - 0.5f;
+    return tensor(data, shape);
+  };
+  const Tensor w = counted({kWide, kWide}, 1), rows = counted({kSteps * kBatch, 1}, 2), x = counted({kBatch, kSteps, kWide}, 3);
+  const auto whole = compile(f)(w, rows, x);
+  auto split_up = compile(f, {.micro_batches = 4});
+  const auto parts = split_up(w, rows, x);
+  EXPECT_EQ(split_up.plan_for(w, rows, x).micro_batches(), 4);
+  const auto near = [](const Tensor& a, const Tensor& b) {
+    ASSERT_EQ(a.shape(), b.shape());
+    for (std::int64_t i = 0; i < a.numel(); ++i)
+      ASSERT_NEAR(a.data<float>()[static_cast<std::size_t>(i)], b.data<float>()[static_cast<std::size_t>(i)], 1e-5) << i;
+  };
+  near(std::get<0>(parts), std::get<0>(whole));
+  near(std::get<1>(parts), std::get<1>(whole));
+  near(std::get<2>(parts), std::get<2>(whole));
+}
+
 TEST(MicroBatches, ALoopThatIsNotCutIsNamed) {
   const auto f = [](const Tensor& x) {
     return sum(scan(3, x, [](const Tensor& s) { return tanh(s); }));

@@ -53,7 +53,15 @@ constinit const Op concat_op{
           for (int i = 0; i < r.inputs(); ++i) parts.push_back(r.dx(i));
           return Tensors{concat(parts, axis_of(r.attrs()))};
         },
-    .cut = cut_beside_axis,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> {
+      Sizes sizes;
+      for (const Type& t : a.in) sizes.push_back(t.shape[axis_of(a.attrs)]);
+      const std::int64_t stretch = cut_into_stretches(a, sizes);
+      if (stretch == 0) return cut_beside_axis(a);
+      Cut cut = cut_alike(a, axis_of(a.attrs));
+      cut.out_stretch = stretch;
+      return cut;
+    },
     .reference =
         [](const KernelSpec& s) {
           std::vector<Box> boxes;
