@@ -129,16 +129,6 @@ std::optional<Cut> reshape_cut(const CutArgs& a) {
   if (axis < 0) return std::nullopt;
   const Shape &from = forwards ? a.in[0].shape : a.out[0].shape,
               &to = forwards ? a.out[0].shape : a.in[0].shape;
-<<<<<<< HEAD
-  std::int64_t before = 1;
-  for (int i = 0; i < axis; ++i) before *= from[i];
-  for (int k = 0; k < to.rank() && before > 0; ++k) {
-    if (before == 1 && to[k] % a.parts == 0) {
-      const int out = forwards ? k : axis;
-      return Cut{{forwards ? axis : k}, {out}, cut_shape(a, out)};
-    }
-    before = before % std::max<std::int64_t>(to[k], 1) == 0 ? before / std::max<std::int64_t>(to[k], 1) : 0;
-=======
   std::int64_t elements = a.stretch() > 0 ? a.stretch() : from[axis];
   for (int i = axis + 1; i < from.rank(); ++i) elements *= from[i];
   if (elements == 0) return std::nullopt;
@@ -151,7 +141,6 @@ std::optional<Cut> reshape_cut(const CutArgs& a) {
     Cut cut{{forwards ? axis : k}, {out}, cut_shape(a, out)};
     (forwards ? cut.out_stretch : cut.in_stretch) = stretch == to[k] ? 0 : stretch;
     return cut;
->>>>>>> h/contract
   }
   return std::nullopt;
 }
