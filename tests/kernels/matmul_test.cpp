@@ -115,6 +115,10 @@ TEST(Strips, AgreeWithPlainForAnyThreadCount) {
     std::vector<Case> all = cases(t);
     all.push_back({"many blocks of rows and of k", dense({1600, 900}, t), dense({900, 70}, t), {1600, 70}});
     all.push_back({"a transposed, wide", laid_out({90, 300}, {1, 90}, t), dense({300, 1100}, t), {90, 1100}});
+    all.push_back(
+        {"a transposed, many pieces of k", laid_out({70, 2000}, {1, 70}, t), dense({2000, 97}, t), {70, 97}});
+    if (t == DType::f32)
+      all.push_back({"c past the caches", dense({6000, 8}), dense({8, 2816}), {6000, 2816}});
     for (const Case& c : all) {
       KernelSpec spec = spec_of(c, t, 1);
       Bed bed(spec);

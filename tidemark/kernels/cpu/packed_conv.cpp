@@ -59,7 +59,8 @@ template <typename T, typename S, typename At>
 void put_anywhere(S* c, At&& at, I row, I column, I rows, I columns, I depth, const T* a, const T* b,
                   bool add) {
   alignas(64) T buffer[kTileRows * kTileColumns<T>];
-  multiply_tile(depth, a, b, buffer, kTileColumns<T>, false);
+  multiply_tile<T, kTileRows>(
+      {.k = depth, .a = a, .b = b, .c = buffer, .c_stride = kTileColumns<T>, .add = false});
   for (I i = 0; i < rows; ++i) {
     for (I j = 0; j < columns; ++j) {
       S& to = c[at(row + i, column + j)];

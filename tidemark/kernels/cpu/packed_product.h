@@ -104,12 +104,13 @@ void put_tile(S* c, std::int64_t stride, std::int64_t rows, std::int64_t columns
               const T* a, const T* b, bool add) {
   if constexpr (std::is_same_v<T, S>) {
     if (rows == kTileRows && columns == kTileColumns<T>) {
-      multiply_tile(depth, a, b, c, stride, add);
+      multiply_tile<T, kTileRows>({.k = depth, .a = a, .b = b, .c = c, .c_stride = stride, .add = add});
       return;
     }
   }
   alignas(64) T buffer[kTileRows * kTileColumns<T>];
-  multiply_tile(depth, a, b, buffer, kTileColumns<T>, false);
+  multiply_tile<T, kTileRows>(
+      {.k = depth, .a = a, .b = b, .c = buffer, .c_stride = kTileColumns<T>, .add = false});
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       S& to = c[i * stride + j];
