@@ -57,6 +57,18 @@ TEST(Matmul, InPartsAgreesWithOurOwn) {
   expect_agreement(bed, *fast, *gemm(bed.spec), tolerance(DType::f32), "in parts");
 }
 
+// A c of storage types holds no partial sums: they are kept beside it, in little room however long the rows are.
+TEST(Matmul, LongRowsOfStorageTypesAreSummedApart) {
+  for (const DType t : {DType::bf16, DType::f16}) {
+    Bed bed(
+        {.in = {dense({70, 5000}, t), dense({5000, 1100}, t)}, .out = {dense({70, 1100}, t)}, .threads = 2});
+    const auto fast = matmul(bed.spec);
+    ASSERT_NE(fast, nullptr);
+    EXPECT_LT(fast->workspace(), 2_MiB);
+    expect_agreement(bed, *fast, *matmul_reference(bed.spec), tolerance(t), std::string(name_of(t)));
+  }
+}
+
 TEST(Matmul, FastAgreesWithPlain) {
   for (const DType t : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
     for (const Case& c : cases(t)) {
