@@ -102,8 +102,7 @@ void Compiled::adopt(Planned planned) {
 
 void Compiled::make_native() {
   if (!options_.native) return;
-  const auto kernel = load_native(emit_program(posed_.binding, *program_, pose_options_, true), program_->arena_bytes, {.cache = options_.native_cache});
-  program_ = std::make_shared<const Program>(native_program(*program_, kernel));
+  program_ = std::make_shared<const Program>(with_native_parts(posed_.binding, *program_, pose_options_, {.cache = options_.native_cache}));
 }
 
 void Compiled::start_correction() {
@@ -169,7 +168,7 @@ void Compiled::wait_for_correction() {
 }
 
 std::string Compiled::emitted() const {
-  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_, false);
+  return emit_program(posed_.binding, lower(posed_.problem, plan_, posed_.binding), pose_options_);
 }
 
 std::shared_ptr<Storage> Compiled::storage_of(std::size_t input, const Tensor& argument, bool given_up) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tidemark/compile/pose.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/ops/loop_kernels.h"
 #include "tidemark/runtime/program.h"
 
@@ -100,7 +101,10 @@ Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double 
 
 // The program as a C++ file (emit/emit.h), its loops with their planned regions.
 TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program,
-                                      const PoseOptions& options, bool exact);
+                                      const PoseOptions& options);
+// The program with all that has a plain form of the executor's bits compiled from such a file.
+Program with_native_parts(const Binding& binding, const Program& program, const PoseOptions& options,
+                          const NativeOptions& native);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB"; with tapes, how many and of how many bytes.
