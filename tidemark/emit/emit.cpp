@@ -26,7 +26,8 @@ class Emitter {
            fmt::format(
                "\n#ifndef TIDEMARK_OWN_ARENA\n"
                "alignas(64) static unsigned char arena[{}];\n"
-               "// inputs: pointers to the arrays listed above, each aligned as its elements are; returns the "
+               "// inputs: pointers to the arrays listed above, each aligned as its elements are; returns "
+               "the "
                "arena.\n"
                "extern \"C\" unsigned char* {}(unsigned char* const* inputs) {{\n  {}(inputs, arena);\n  "
                "return "
@@ -86,8 +87,8 @@ class Emitter {
     std::string formulas = emitting::kScalarFormulas;
     const std::size_t once = formulas.find("#pragma once\n");
     if (once != std::string::npos) formulas.erase(once, 13);
-    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" + formulas +
-                       emitting::kPrelude;
+    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" +
+                       formulas + emitting::kPrelude + (networks_ ? emitting::kNetworks : "");
     for (const std::string& f : functions_) text += f;
     return text;
   }
@@ -101,7 +102,7 @@ class Emitter {
       fail(Error::Kind::unsupported,
            "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
     const Node& node = g.nodes[static_cast<std::size_t>(n)];
-    Task task{.graph = g, .node = node};
+    Task task{.graph = g, .node = node, .exact = options_.exact};
     const Place* p = s.program.places.data() + instr.first_place;
     const auto address = [](const Place& place) {
       return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
@@ -111,8 +112,8 @@ class Emitter {
     task.workspace = address(p[instr.inputs + instr.outputs]);
     const std::string where = to_string(node.loc);
     std::string text =
-        fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name, node.op->name,
-                    where.empty() ? "" : "  " + where);
+        fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name,
+                    node.op->name, where.empty() ? "" : "  " + where);
     write(task, text);
     return text + "  }\n";
   }
@@ -129,7 +130,18 @@ class Emitter {
     define(name, kind, body);
   }
 
+  // A packed weight is packed by who reads it: the executor's kernels their way, plain loops in rows, which take no more room.
+  void expect_own_packing(const Task& t) const {
+    const auto expect = [&](const Value& v) {
+      if (!v.layout.blocked.empty() && (t.exact || v.layout.blocked_bytes < v.type.bytes()))
+        emitting::refuse(t.node, "a packed weight; leave it to the executor");
+    };
+    for (std::size_t i = 0; i < t.node.in.size(); ++i) expect(t.input(i));
+    for (std::size_t o = 0; o < t.node.out.size(); ++o) expect(t.output(o));
+  }
+
   void write(const Task& t, std::string& out) {
+    expect_own_packing(t);
     if (emitting::is_map(t.node)) {
       emitting::write_map(t, out);
     } else if (emitting::write_loop(
@@ -137,7 +149,9 @@ class Emitter {
       return;
     } else if (!emitting::write_move(t, out)) {
       const std::size_t before = out.size();
-      if (!emitting::write_product(t, out))
+      const bool network = emitting::write_network(t, out);
+      networks_ = networks_ || network;
+      if (!network && !emitting::write_product(t, out))
         emitting::refuse(t.node, "has no plain form in C++; leave it to the executor");
       if (options_.exact && out.size() > before)
         emitting::refuse(t.node, "a plain loop would not have the executor's bits; leave it to the executor");
@@ -157,6 +171,7 @@ class Emitter {
   }
 
   const EmitOptions& options_;
+  bool networks_ = false;               // whether a function of networks.txt is called
   std::vector<std::string> functions_;  // callees first
   std::map<const Program*, std::string> regions_;
 };
