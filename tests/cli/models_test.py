@@ -45,9 +45,11 @@ class Models(Cli):
 
     def test_interrupted_while_planning(self):
         text = ["gpt2-1.5b", "--set", "vocab=256,width=64,heads=2", "--batch", "1", "--seq", "8", "--model-threads", "1"]
-        for verb in [["verify", "--budget", "20%"], ["train", "--budget", "20%"], ["bench", "--budget", "20%"]]:
+        for verb in [["verify", "--budget", "20%"], ["train", "--budget", "20%"], ["bench", "--budget", "20%"], ["emit", "--budget", "20%"],
+                     ["report", "--budget", "20%", "-o", self.path("page.html")], ["show", "--what", "program", "--budget", "20%"]]:
             code, out, err = self.interrupt(verb[0], *text, *verb[1:], "--time", "60s", after=0.3)
             self.assertEqual(code, INTERRUPTED, (verb, out, err))
+            self.assertIn("tidemark: interrupted", err, verb)
 
     def test_plan_of_a_model(self):
         for extra in [[], ["--optimizer", "sgd"]]:

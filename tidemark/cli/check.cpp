@@ -6,6 +6,7 @@
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/cli/plan_report.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/json_syntax.h"
@@ -27,7 +28,7 @@ class CheckVerb : public Command {
   }
 
   int run() override {
-    const plan::Problem problem = plan::read_problem(read_file(problem_file_));
+    const plan::Problem problem = read_problem_file(problem_file_);
     const std::string text = read_file(plan_file_);
     // What is no JSON is no plan at all; a document that breaks the format is an invalid one.
     if (const std::string place = plan::json_error(text); !place.empty())

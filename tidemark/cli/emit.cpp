@@ -35,7 +35,10 @@ class EmitVerb : public Command {
     CompileOptions options =
         model_.compile_options(budget_.empty() ? Budget() : parse_memory(budget_), parse_seconds(time_));
     options.name = model_.name;
-    const Compiled compiled(model_.step_graph(), options, model_.device());
+    const Compiled compiled = [&] {
+      const EndAtInterrupt nothing_to_keep;
+      return Compiled(model_.step_graph(), options, model_.device());
+    }();
     const std::string text = compiled.emitted();
     if (output_.empty()) {
       fmt::print("{}", text);

@@ -43,10 +43,10 @@ class ExplainVerb : public Command {
       return Exit::no;
     }
     const plan::Plan plan = plan_.get(asked.problem, "explain");
-    if (was_interrupted() && plan.steps.empty()) return Exit::interrupted;
+    if (was_interrupted() && plan.steps.empty()) return interrupted_planning(false);
     const Telling telling(asked.problem, plan, asked.labels);
     json_ ? print_json(telling.told, found) : print_text(telling.told, found);
-    return was_interrupted() ? Exit::interrupted : Exit::done;
+    return was_interrupted() ? interrupted_planning(true) : Exit::done;
   }
 
  private:

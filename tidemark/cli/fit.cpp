@@ -52,6 +52,8 @@ class FitVerb : public Command {
     FitOptions options{
         .budget = parse_bytes(budget_), .most = most_, .multiple_of = multiple_, .solve = options_.get()};
     options.least = vary_ == "size" ? std::min<std::int64_t>(32, most_) : 1;
+    if (!(most_over_ >= 0) && most_over_ != -1)
+      fail(Error::Kind::usage, "[fit] --most-over {} vs 0 or more, or -1 for any", most_over_);
     if (most_over_ >= 0) options.most_overhead = most_over_ / 100;
     std::int64_t ModelSource::*const what = vary_ == "batch" ? &ModelSource::batch
                                             : vary_ == "seq" ? &ModelSource::seq

@@ -50,7 +50,7 @@ class PlanVerb : public Command {
     const plan::Problem& problem = asked.problem;
     plan::Plan warm;
     if (!warm_.empty()) {
-      warm = plan::read_plan(problem, read_file(warm_));
+      warm = read_plan_file(problem, warm_);
       if (const std::string broken = check_steps(problem, warm); !broken.empty())
         fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
       options.warm_start = &warm;
@@ -78,11 +78,7 @@ class PlanVerb : public Command {
       table.print();
       print_details(problem, plan, asked.labels);
     }
-    if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; {}\n",
-                 answered ? "this is the best plan so far" : "no plan so far");
-      return Exit::interrupted;
-    }
+    if (was_interrupted()) return interrupted_planning(answered);
     if (plan.status == plan::Plan::Status::infeasible) {
       const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
       if (proven) {

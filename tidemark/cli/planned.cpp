@@ -23,6 +23,21 @@ Asked ask(const ProblemSource& source) {
   return {std::move(posed.problem), std::move(labels)};
 }
 
+int interrupted_planning(bool answered) {
+  fmt::print(stderr, "tidemark: interrupted; {}\n",
+             answered ? "this is the best plan so far" : "no plan so far");
+  return Exit::interrupted;
+}
+
+plan::Plan read_plan_file(const plan::Problem& problem, const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    return plan::read_plan(problem, text);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", path, e.what());
+  }
+}
+
 void PlanSource::declare(Args& args) {
   args.option("--plan", plan_, "plan.json to show; without it the problem is planned now");
   args.option("-b,--budget", budget_,
@@ -37,7 +52,7 @@ plan::Plan PlanSource::get(const plan::Problem& problem, const char* verb) const
     if (!budget_.empty())
       fail(Error::Kind::usage, "[{}] --budget {} and --plan {} exclude each other: the plan has its budget",
            verb, budget_, plan_);
-    plan::Plan plan = plan::read_plan(problem, read_file(plan_));
+    plan::Plan plan = read_plan_file(problem, plan_);
     if (const std::string broken = plan::check(problem, plan); !broken.empty())
       fail(Error::Kind::data, "[{}] {}: {}", verb, plan_, broken);
     return plan;

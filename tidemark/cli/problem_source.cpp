@@ -6,6 +6,15 @@
 
 namespace tidemark::cli {
 
+plan::Problem read_problem_file(const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    return plan::read_problem(text);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", path, e.what());
+  }
+}
+
 void ProblemSource::declare(Args& args) {
   args.positional("problem", model_.name, "problem.json, or a model of the zoo (tidemark models lists them)");
   args.choices("problem", model_names());
@@ -18,7 +27,7 @@ plan::Problem ProblemSource::get() const {
       fail(Error::Kind::usage,
            "[problem] {} is for models; {} is a problem file, whose sizes and times are fixed", given[0],
            model_.name);
-    plan::Problem problem = plan::read_problem(read_file(model_.name));
+    plan::Problem problem = read_problem_file(model_.name);
     device_ = problem.device;
     return problem;
   }

@@ -9,6 +9,9 @@
 
 namespace tidemark::cli {
 
+// What is wrong with it is said with its name.
+plan::Problem read_problem_file(const std::string& path);
+
 class ProblemSource {
  public:
   void declare(Args& args);

@@ -36,9 +36,9 @@ class ReportVerb : public Command {
     expect_writable(perfetto_);
     const Asked asked = ask(source_);
     const plan::Plan plan = plan_.get(asked.problem, "report");
-    if (plan.steps.empty() && !asked.problem.tasks.empty()) return Exit::interrupted;
+    if (plan.steps.empty() && !asked.problem.tasks.empty()) return interrupted_planning(false);
     plan::Plan other;
-    if (!other_.empty()) other = plan::read_plan(asked.problem, read_file(other_));
+    if (!other_.empty()) other = read_plan_file(asked.problem, other_);
     const std::vector<FrontierPoint> curve = points_ > 0 && !was_interrupted()
                                                  ? frontier(asked.problem, plan, point_time)
                                                  : std::vector<FrontierPoint>();
@@ -60,7 +60,7 @@ class ReportVerb : public Command {
       table.row("peak", format_bytes(plan.peak));
       table.print();
     }
-    return was_interrupted() ? Exit::interrupted : Exit::done;
+    return was_interrupted() ? interrupted_planning(true) : Exit::done;
   }
 
  private:

@@ -38,6 +38,8 @@ class ScheduleVerb : public Command {
 
   int run() override {
     if (spec_.steps < 1) fail(Error::Kind::usage, "[schedule] --steps {} vs at least 1", spec_.steps);
+    if (name_ != "periodic" && spec_.period != schedule::Spec{}.period)
+      fail(Error::Kind::usage, "[schedule] --period means nothing to {}", name_);
     if (spec_.steps > kMostSteps) refuse_to_carry_out();
     schedule::Counts counts;
     try {

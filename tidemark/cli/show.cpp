@@ -33,7 +33,7 @@ class ShowVerb : public Command {
   int run() override {
     expect_writable(output_);
     const std::string text = this->text();
-    if (text.empty()) return Exit::interrupted;
+    if (text.empty()) return interrupted_planning(false);
     std::vector<std::string> lines = split(text, '\n');
     if (!lines.empty() && lines.back().empty()) lines.pop_back();
     if (!find_.empty()) std::erase_if(lines, [&](const std::string& l) { return !glob_match(find_, l); });
@@ -47,7 +47,7 @@ class ShowVerb : public Command {
       fmt::print(stderr, "tidemark: [show] no line matches '{}'\n", find_);
       return Exit::no;
     }
-    return was_interrupted() ? Exit::interrupted : Exit::done;
+    return was_interrupted() ? interrupted_planning(true) : Exit::done;
   }
 
  private:

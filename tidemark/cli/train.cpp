@@ -58,9 +58,8 @@ class TrainVerb : public Command {
     expect("--steps", steps_);
     expect("--every", every_.value_or(100));
     expect("--print", print_);
-    if (!(model_.rate > 0) || !(model_.clip >= 0))
-      fail(Error::Kind::usage, "[train] --rate {} vs above 0, --clip {} vs 0 or more", model_.rate,
-           model_.clip);
+    if (!(model_.rate > 0)) fail(Error::Kind::usage, "[train] --rate {} vs above 0", model_.rate);
+    if (!(model_.clip >= 0)) fail(Error::Kind::usage, "[train] --clip {} vs 0 or more", model_.clip);
     if (checkpoint_.empty()) checkpoint_ = resume_;
     if (every_ && checkpoint_.empty())
       fail(Error::Kind::usage, "[train] --every {} without --checkpoint: there is no file to write", *every_);

@@ -264,7 +264,7 @@ class WhatifVerb : public Command {
           .field("fits", r.fits)
           .field("peak", r.peak);
       if (r.planned) w.field("store_all", r.keep_all);
-      if (r.planned && r.fits) w.field("seconds", r.seconds).field("seconds_over_floor", r.over);
+      if (r.planned && r.fits) w.field("seconds", r.seconds).field("seconds_over_floor", std::max(r.over, 0.0));
       w.end_object();
     }
     w.new_line().end_array();

@@ -69,7 +69,7 @@ class Emitter {
     std::string text = fmt::format(
         "// {}: emitted from a plan of {} tasks; an arena of {} bytes and the arrays that are given.\n",
         options_.name, s.program.instrs.size(), s.program.arena_bytes);
-    text += "// Compile with -ffp-contract=off for the executor's bits.\n";
+    text += "// Compile with -std=c++20 -ffp-contract=off for the executor's bits.\n";
     const Graph& g = s.binding.graph;
     for (std::size_t i = 0; i < g.inputs.size(); ++i)
       text += fmt::format("//   inputs[{}]  {} {}\n", i, to_string(g.type(g.inputs[i])),

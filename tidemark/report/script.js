@@ -59,6 +59,7 @@
   const lifeOffset = integers(D.life_offset), lifeBytes = integers(D.life_bytes);
   const copyBuffer = integers(D.copy_buffer), copyOut = integers(D.copy_out), copyBegin = floats(D.copy_begin_ms), copyEnd = floats(D.copy_end_ms);
   const otherEnd = D.other_end_ms ? floats(D.other_end_ms) : null, otherLive = D.other_live ? integers(D.other_live) : null;
+  const otherMost = otherLive ? otherLive.reduce((a, b) => Math.max(a, b), 0) : 0;
   const runs = runTask.length, lives = lifeBuffer.length, copies = copyBuffer.length;
   const bufferName = (b) => (b < 0 ? 'workspace' : bufferNames[b] || 'buffer ' + b);
   const taskName = (t) => taskNames[t] || (taskMakes[t] >= 0 ? bufferNames[taskMakes[t]] : '') || kindOf(t) || 'task ' + t;
@@ -205,7 +206,7 @@
   }
   function drawProfile() {
     const { g, w, h } = surface(byId('profile'));
-    const top = Math.max(D.peak, D.budget, 1) * 1.14, y = (b) => h - (b / top) * h;
+    const top = Math.max(D.peak, D.budget, otherMost, 1) * 1.14, y = (b) => h - (b / top) * h;
     steps(g, w, h, y, end, runLive);
     g.fillStyle = colours.kept; g.globalAlpha = 0.45; g.fill(); g.globalAlpha = 1;
     g.fillStyle = colours.work; g.globalAlpha = 0.45; g.fillRect(0, y(D.resident), w, h - y(D.resident)); g.globalAlpha = 1;
