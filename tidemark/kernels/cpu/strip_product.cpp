@@ -15,7 +15,7 @@ namespace {
 
 using I = std::int64_t;
 
-constexpr I kDepth = 256;     // most of a piece of k: a strip of b stays in the first cache
+constexpr I kDepth = 384;     // most of a piece of k: a strip of b stays in the near caches
 constexpr I kDeep = 768;      // of k at least, of as many rows as fit: c is gone over seldom
 constexpr I kRowsAhead = 40;  // asked for in a b that is read as one stream
 constexpr I kRowsOfA = 16;    // asked for in an a whose rows lie along memory
