@@ -140,7 +140,7 @@ TEST(Strips, AgreeWithPlainForAnyThreadCount) {
       if (one == nullptr) continue;
       expect_agreement(bed, *one, *matmul_reference(spec), tolerance(t), c.what);
       const auto bits = bed.results(*one);
-      for (const int threads : {2, 3, 7})
+      for (const int threads : {2, 3, 6, 7})
         EXPECT_EQ(bed.results(*strip_product(p, t, threads)), bits)
             << c.what << ", " << threads << " threads";
     }

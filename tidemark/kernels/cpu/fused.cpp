@@ -188,88 +188,61 @@ void put_columns(const Stage& stage, const Sink& sink, std::byte* partials, cons
         sums, static_cast<std::size_t>(at.width * 8));
 }
 
-template <typename Source>
+// The lanes of each column, `stride` columns to a lane, onto its sum.
+template <std::int64_t stride>
+void close_columns(const FoldFunctions& f, std::byte* sums, const std::byte* lanes, std::int64_t width,
+                   std::int64_t used) {
+  alignas(64) std::byte column[kFoldLanes * 8];
+  const std::int64_t size = f.lane_bytes;
+  for (std::int64_t j = 0; j < width; ++j) {
+    for (std::int64_t lane = 0; lane < kFoldLanes; ++lane)
+      std::memcpy(column + lane * size, lanes + (lane * stride + j) * size, static_cast<std::size_t>(size));
+    f.close_lanes(sums + j * 8, column, used);
+  }
+}
+
+// Columns. By lanes, each is folded as fold_rows folds a row: element r goes to lane r % kFoldLanes of its column.
+template <bool by_lanes, typename Source>
 void fold_columns(const Stage& stage, int threads, const Source& source, const Sink& sink,
                   std::span<const FoldFunctions* const> f, std::byte* partials) {
+  constexpr std::int64_t most = by_lanes ? 128 : kTile;  // columns at a time: they stay in the first cache
+  constexpr std::int64_t lanes = by_lanes ? kFoldLanes : 1, together = by_lanes ? kFoldBlock : kFoldRows;
   const FoldExtents e = stage.extents;
   const std::size_t folds = f.size();
   const std::int64_t tile = source.tile();
   // Strips change no bit: each column is folded by itself.
   const std::int64_t wanted = round_up((e.inner + 2 * threads - 1) / (2 * threads), kTileUnit);
-  const std::int64_t strip = std::min({tile, e.inner, std::max<std::int64_t>(wanted, 256)});
+  const std::int64_t strip = by_lanes ? most : std::min({tile, e.inner, std::max<std::int64_t>(wanted, 256)});
   const std::int64_t strips = (e.inner + strip - 1) / strip;
   const std::int64_t batch = strips == 1 ? std::max<std::int64_t>(1, tile / e.inner) : 1;  // rows in a tile
   parallel_for(threads, e.outer * stage.chunks * strips, 1, [&](std::int64_t first, std::int64_t end) {
     typename Source::State state(source);
-    alignas(64) std::byte rows[kMaxFolds][kTile * 8];
-    alignas(64) std::byte sums[kMaxFolds][kTile * 8];
+    alignas(64) std::byte rows[kMaxFolds][lanes * most * 8];
+    alignas(64) std::byte sums[kMaxFolds][most * 8];
     for (std::int64_t item = first; item < end; ++item) {
       const std::int64_t s = item % strips, oc = item / strips;
       const std::int64_t o = oc / stage.chunks, c = oc % stage.chunks;
       const std::int64_t from = c * stage.chunk, to = std::min(e.reduced, from + stage.chunk);
       const std::int64_t i0 = s * strip, width = std::min(strip, e.inner - i0);
       for (std::size_t k = 0; k < folds; ++k) f[k]->identity(sums[k], width);
-      for (std::int64_t group = from; group < to; group += kFoldRows) {
-        const std::int64_t stop = std::min(to, group + kFoldRows);
-        for (std::size_t k = 0; k < folds; ++k) f[k]->identity_lanes(rows[k], width);
+      for (std::int64_t group = from; group < to; group += together) {
+        const std::int64_t stop = std::min(to, group + together);
+        for (std::size_t k = 0; k < folds; ++k)
+          f[k]->identity_lanes(rows[k], by_lanes ? lanes * most : width);
         for (std::int64_t r = group; r < stop; r += batch) {
           const std::int64_t count = std::min(batch, stop - r);
           state.run((o * e.reduced + r) * e.inner + i0, strips == 1 ? count * e.inner : width);
           for (std::size_t k = 0; k < folds; ++k) {
             for (std::int64_t b = 0; b < count; ++b)
-              f[k]->add_row(rows[k], state.value(k) + b * e.inner * size_of(source.dtype(k)), width);
-          }
-        }
-        for (std::size_t k = 0; k < folds; ++k) f[k]->widen(sums[k], rows[k], width);
-      }
-      for (std::size_t k = 0; k < folds; ++k) put_columns(stage, sink, partials, {k, oc, i0, width}, sums[k]);
-    }
-  });
-}
-
-// Columns, each folded as fold_rows folds a row: element r goes to lane r % kFoldLanes of its column.
-template <typename Source>
-void fold_lanes(const Stage& stage, int threads, const Source& source, const Sink& sink,
-                std::span<const FoldFunctions* const> f, std::byte* partials) {
-  constexpr std::int64_t kColumns = 128;  // at a time: their lanes stay in the first cache
-  const FoldExtents e = stage.extents;
-  const std::size_t folds = f.size();
-  const std::int64_t strips = (e.inner + kColumns - 1) / kColumns;
-  const std::int64_t batch =
-      strips == 1 ? std::max<std::int64_t>(1, source.tile() / e.inner) : 1;  // rows in a tile
-  parallel_for(threads, e.outer * stage.chunks * strips, 1, [&](std::int64_t first, std::int64_t end) {
-    typename Source::State state(source);
-    alignas(64) std::byte lanes[kMaxFolds][kFoldLanes * kColumns * 8];
-    alignas(64) std::byte sums[kMaxFolds][kColumns * 8];
-    alignas(64) std::byte column[kFoldLanes * 8];
-    for (std::int64_t item = first; item < end; ++item) {
-      const std::int64_t s = item % strips, oc = item / strips;
-      const std::int64_t o = oc / stage.chunks, c = oc % stage.chunks;
-      const std::int64_t from = c * stage.chunk, to = std::min(e.reduced, from + stage.chunk);
-      const std::int64_t i0 = s * kColumns, width = std::min(kColumns, e.inner - i0);
-      for (std::size_t k = 0; k < folds; ++k) f[k]->identity(sums[k], width);
-      for (std::int64_t block = from; block < to; block += kFoldBlock) {
-        const std::int64_t stop = std::min(to, block + kFoldBlock);
-        for (std::size_t k = 0; k < folds; ++k) f[k]->identity_lanes(lanes[k], kFoldLanes * kColumns);
-        for (std::int64_t r = block; r < stop; r += batch) {
-          const std::int64_t count = std::min(batch, stop - r);
-          state.run((o * e.reduced + r) * e.inner + i0, strips == 1 ? count * e.inner : width);
-          for (std::size_t k = 0; k < folds; ++k) {
-            for (std::int64_t b = 0; b < count; ++b) {
-              f[k]->add_row(lanes[k] + (r + b - block) % kFoldLanes * kColumns * f[k]->lane_bytes,
+              f[k]->add_row(rows[k] + (r + b - group) % lanes * most * f[k]->lane_bytes,
                             state.value(k) + b * e.inner * size_of(source.dtype(k)), width);
-            }
           }
         }
         for (std::size_t k = 0; k < folds; ++k) {
-          const auto size = static_cast<std::size_t>(f[k]->lane_bytes);
-          for (std::int64_t j = 0; j < width; ++j) {
-            for (std::size_t lane = 0; lane < kFoldLanes; ++lane) {
-              std::memcpy(column + lane * size,
-                          lanes[k] + (lane * kColumns + static_cast<std::size_t>(j)) * size, size);
-            }
-            f[k]->close_lanes(sums[k] + j * 8, column, std::min(stop - block, kFoldLanes));
-          }
+          if constexpr (by_lanes)
+            close_columns<most>(*f[k], sums[k], rows[k], width, std::min(stop - group, lanes));
+          else
+            f[k]->widen(sums[k], rows[k], width);
         }
       }
       for (std::size_t k = 0; k < folds; ++k) put_columns(stage, sink, partials, {k, oc, i0, width}, sums[k]);
@@ -289,11 +262,11 @@ void fold_stage(const Stage& stage, int threads, const Source& source, const Sin
   const std::span<const FoldFunctions* const> f(functions.data(), folds);
   std::byte* partials = workspace + stage.partials;
   if (stage.lanes)
-    fold_lanes(stage, threads, source, sink, f, partials);
+    fold_columns<true>(stage, threads, source, sink, f, partials);
   else if (e.inner == 1)
     fold_rows(stage, threads, source, sink, f, partials);
   else
-    fold_columns(stage, threads, source, sink, f, partials);
+    fold_columns<false>(stage, threads, source, sink, f, partials);
   if (stage.chunks == 1) return;
   // Partial rows in order, into the first.
   const std::int64_t width = e.inner;

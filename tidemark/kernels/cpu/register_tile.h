@@ -20,6 +20,7 @@ struct Ahead {
   const char* at = nullptr;
   std::int64_t step = 0, count = 0;
 };
+inline constexpr std::int64_t kRowsBefore = 8;  // a row of a strip is asked for before its turn
 inline constexpr std::int64_t kTilePiece = 16;  // of k, for each of which a tile asks for one place
 
 // Where b lies: in a packed strip; or in its place, from where the tile packs it as it goes, or asks for what stands behind it.
@@ -78,10 +79,9 @@ template <typename T, int rows, int vectors = 2, Strip strip = Strip::near, int 
       for (int v = 0; v < vectors; ++v) {
         x[v] = V::load(b + v * lanes);
         if constexpr (strip == Strip::in_place) __builtin_prefetch(b + tile.beside + v * lanes);
-        if constexpr (strip == Strip::packing) {
-          __builtin_prefetch(b + 8 * b_stride + v * lanes);
-          x[v].store(packed + v * lanes);
-        }
+        if constexpr (strip == Strip::packed || strip == Strip::packing)
+          __builtin_prefetch(b + kRowsBefore * b_stride + v * lanes);
+        if constexpr (strip == Strip::packing) x[v].store(packed + v * lanes);
       }
       if constexpr (strip != Strip::near) __builtin_prefetch(a + kTilePiece * a_stride);
 #pragma GCC unroll 14

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "tidemark/base/bytes.h"
 #include "tidemark/base/parallel.h"
@@ -15,11 +16,12 @@ namespace {
 
 using I = std::int64_t;
 
-constexpr I kDepth = 256;     // most of a piece of k: a strip of b stays in the first cache
+constexpr I kDepth = 384;     // most of a piece of k: a strip of b stays in the near caches
 constexpr I kDeep = 768;      // of k at least, of as many rows as fit: c is gone over seldom
 constexpr I kRowsAhead = 40;  // asked for in a b that is read as one stream
 constexpr I kRowsOfA = 16;    // asked for in an a whose rows lie along memory
 constexpr I kTogether = 32;   // its tiles that are packed side by side, since memory likes long rows
+constexpr I kPacking = 16;
 constexpr Bytes kPastCaches = Bytes{64} << 20;
 constexpr Bytes kMostOfA = Bytes{832} << 10;  // packed rows of a stay in the second cache
 
@@ -56,8 +58,17 @@ class StripProduct final : public Kernel {
  public:
   StripProduct(Product p, int threads) : p_(std::move(p)), threads_(threads) {
     const I strips = pieces(p_.n, kStrip), tiles = pieces(p_.m, kRows);
-    column_tasks_ = std::min<I>(p_.m > p_.n ? 1 : threads, strips);
-    row_tasks_ = std::min<I>(threads / column_tasks_, tiles);
+    // To pack an element takes as long as to multiply it by some kPacking others, and every task packs for itself.
+    I least = std::numeric_limits<I>::max();
+    for (I r = 1; r <= std::min<I>(threads, tiles); ++r) {
+      const I c = std::min(threads / r, strips), rows = pieces(tiles, r) * kRows,
+              columns = pieces(strips, c) * kStrip;
+      const I cost = rows * columns + kPacking * (rows + columns);
+      if (cost >= least) continue;
+      least = cost;
+      row_tasks_ = r;
+      column_tasks_ = c;
+    }
     const I rows = pieces(tiles, row_tasks_) * kRows, most = kMostOfA / static_cast<Bytes>(sizeof(T));
     piece_ = std::min(kDepth, round_up(pieces(p_.k, pieces(p_.k, kDepth)), kTilePiece));
     depth_ = std::min(p_.k, std::max(kDeep, most / rows) / piece_ * piece_);
@@ -242,7 +253,8 @@ class StripProduct final : public Kernel {
 
   Product p_;
   int threads_;
-  I piece_, row_tasks_, column_tasks_, block_rows_, depth_, a_size_, b_size_;
+  I row_tasks_ = 1, column_tasks_ = 1;
+  I piece_, block_rows_, depth_, a_size_, b_size_;
 };
 
 template <typename T>

@@ -151,7 +151,7 @@ void TileProgram::merge_operand(const std::vector<std::int64_t>& strides,
 
 // Maps walk in the memory order of the first operand that covers the whole domain, outputs first. Folds walk in the order of
 // the axes, so that the bits of a sum do not depend on how its argument lies; only images that lie channels last are
-// walked so where they are folded over their pixels, which fold_lanes does in that same order.
+// walked so where they are folded over their pixels, which fold_columns does in that same order.
 std::vector<int> TileProgram::walking_order() {
   const std::vector<std::int64_t>* lead = nullptr;
   for (const Output& o : outputs_) {
