@@ -91,6 +91,9 @@ class Search {
   double best_seconds_;
   Bytes least_peak_;
   bool tried_all_ = false;
+  // Rounds from one attempt to reorder to the next: fewer where it helps.
+  double between_reorders_ = 64;
+  std::int64_t until_reorder_ = 64;
 };
 
 }  // namespace tidemark::plan
