@@ -179,13 +179,24 @@ void Search::start_with_copies(const std::vector<TaskId>& order) {
   starts_.push_back({seconds_now(), line_.runs()});
 }
 
-void Search::start() {
+std::vector<TaskId> Search::begin() {
   if (options_.blocks && options_.recompute && !model_->has_copies() && model_->tasks <= kMiddling)
     blocks_.emplace(*model_);
   std::vector<TaskId> given = model_->order;
   if (model_->has_copies()) given = with_required_copies(*model_, given, false);
   line_.assign(given, kRoom);
   floor_ = line_.seconds();
+  return given;
+}
+
+bool Search::start_from_offer(const std::vector<TaskId>& runs) {
+  begin();
+  tried_all_ = offer(runs) && found();
+  return tried_all_;
+}
+
+void Search::start() {
+  const std::vector<TaskId> given = begin();
   improve_.substitute();
   consider();
   if (model_->has_copies()) {
