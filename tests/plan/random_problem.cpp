@@ -214,20 +214,21 @@ class Maker {
 
 Problem random_problem(std::uint64_t seed, const RandomProblem& shape) { return Maker(seed, shape).make(); }
 
+void choose_features(Rng& rng, std::int64_t off_one_in, RandomProblem& shape) {
+  for (bool RandomProblem::*feature :
+       {&RandomProblem::workspace, &RandomProblem::align, &RandomProblem::once, &RandomProblem::in_place,
+        &RandomProblem::versions, &RandomProblem::makers})
+    shape.*feature = rng.below(off_one_in) != 0;
+}
+
 Problem random_problem_of_any_kind(std::uint64_t seed, int most) {
   Rng rng(seed ^ 0xA5A5A5A5A5A5A5A5);
-  const auto flip = [&] { return rng.below(3) != 0; };
   RandomProblem shape;
   shape.tasks = static_cast<int>(2 + rng.below(most - 1));
   shape.residents = static_cast<int>(rng.below(4));
-  shape.workspace = flip();
-  shape.align = flip();
-  shape.once = flip();
-  shape.in_place = flip();
-  shape.versions = flip();
-  shape.makers = flip();
-  shape.lossy = flip();
-  shape.tiers = flip();
+  choose_features(rng, 3, shape);
+  shape.lossy = rng.below(3) != 0;
+  shape.tiers = rng.below(3) != 0;
   return random_problem(seed, shape);
 }
 

@@ -19,6 +19,8 @@ struct RandomProblem {
 };
 
 Problem random_problem(std::uint64_t seed, const RandomProblem& shape = {});
+// Each but lossy and tiers on or off.
+void choose_features(Rng& rng, std::int64_t off_one_in, RandomProblem& shape);
 // Each feature on or off by the seed, the number of tasks in [2, most].
 Problem random_problem_of_any_kind(std::uint64_t seed, int most);
 }  // namespace tidemark::plan

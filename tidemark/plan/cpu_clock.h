@@ -60,6 +60,18 @@ class Limit {
     if (rounds_ >= 0) part.rounds_ = part.all_rounds_ = rounds_ / parts;
     return part;
   }
+  // A share of what is left, as a limit of its own; `spend` takes the rounds that it used off.
+  Limit rest(double share) const {
+    Limit part = *this;
+    part.begin_ = cpu_seconds();
+    part.end_ = part.begin_ + share * (end_ - part.begin_);
+    if (rounds_ >= 0)
+      part.rounds_ = part.all_rounds_ = static_cast<std::int64_t>(share * static_cast<double>(rounds_));
+    return part;
+  }
+  void spend(const Limit& part) {
+    if (rounds_ >= 0) rounds_ -= part.all_rounds_ - part.rounds_;
+  }
   // Time is up, too, once somebody else (a signal handler, another thread) sets the flag. May be null.
   void watch(const std::atomic<bool>* flag) { flag_ = flag; }
   // Time is up, too, once it says no; asked now and then by time_is_up. One thread.

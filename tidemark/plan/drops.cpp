@@ -237,16 +237,20 @@ bool Drops::find_next(std::int32_t at, Bytes need, double most_seconds, double n
       const Known& known = known_[k];
       if (known.repair == repair_) {
         const double score = factor * known.seconds / std::min(known.relief, wanted);
-        candidates_.push_back({score, factor, static_cast<std::int32_t>(k)});
+        if (score < std::numeric_limits<double>::infinity())
+          candidates_.push_back({score, factor, static_cast<std::int32_t>(k)});
       } else if (ratio_[k] <= least && least_seconds_[k] < cap) {
         look_at(k, factor);
       }
     }
-    const auto later = [](const Candidate& x, const Candidate& y) { return x.score > y.score; };
-    std::make_heap(candidates_.begin(), candidates_.end(), later);
-    while (!candidates_.empty() && candidates_.front().score < least) {
-      std::pop_heap(candidates_.begin(), candidates_.end(), later);
-      look_at(static_cast<std::size_t>(candidates_.back().which), candidates_.back().factor);
+    // One or two are looked at, as a rule: no heap pays.
+    while (!candidates_.empty()) {
+      const auto first =
+          std::min_element(candidates_.begin(), candidates_.end(),
+                           [](const Candidate& x, const Candidate& y) { return x.score < y.score; });
+      if (first->score >= least) break;
+      look_at(static_cast<std::size_t>(first->which), first->factor);
+      *first = candidates_.back();
       candidates_.pop_back();
     }
   };

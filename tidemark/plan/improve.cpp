@@ -197,27 +197,33 @@ void Improve::prune_dearest() {
   for (const std::int32_t s : extra_) try_remove(s);
 }
 
-// The fullest moment of the gap that the run at `slot` bridges; -1: it bridges none.
-std::int32_t Improve::fullest_before(std::int32_t slot) const {
+// The first moment of the gap that the run at `slot` bridges; `slot`: it bridges none.
+std::int32_t Improve::gap_begin(std::int32_t slot) const {
   std::int32_t from = slot;
   for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(slot))]) {
     const std::size_t i = line_->event_from(w, slot);
     if (i > 0) from = std::min(from, line_->events(w)[i - 1].slot + 1);
   }
-  return line_->fullest(from, slot - 1);
+  return from;
 }
 
-// Then all runs that the drop makes superfluous go, what is new last, or it would be the first.
+// Then all runs that the drop makes superfluous go, what is new last, or it would be the first. Only gaps over the moments at which there
+// are fewer bytes now can have become free to bridge.
 bool Improve::drop_and_prune(BufferId b, std::int32_t at) {
   const std::size_t mark = line_->mark();
+  const std::int32_t from = line_->events(b)[line_->event_from(b, at) - 1].slot;
   if (!drops_->drop(b, at, rng_)) return false;
   std::vector<std::int32_t> added;
+  std::int32_t to = at;
   for (std::size_t k = mark; k < line_->mark(); ++k) {
-    if (line_->log()[k].inserted) added.push_back(line_->log()[k].slot);
+    if (!line_->log()[k].inserted) continue;
+    added.push_back(line_->log()[k].slot);
+    to = std::max(to, line_->log()[k].slot);
   }
   collect_extra();
-  std::erase_if(extra_,
-                [&](std::int32_t s) { return std::find(added.begin(), added.end(), s) != added.end(); });
+  std::erase_if(extra_, [&](std::int32_t s) {
+    return s <= from || gap_begin(s) > to || std::find(added.begin(), added.end(), s) != added.end();
+  });
   prune_dearest();
   extra_.swap(added);
   std::erase_if(extra_, [&](std::int32_t s) { return line_->task_at(s) < 0; });
@@ -230,8 +236,9 @@ bool Improve::exchange(double slack) {
   if (extra_.empty()) return false;
   const double before = line_->seconds();
   const std::size_t mark = line_->mark();
-  const std::int32_t at =
-      fullest_before(extra_[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(extra_.size())))]);
+  const std::int32_t slot =
+      extra_[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(extra_.size())))];
+  const std::int32_t at = line_->fullest(gap_begin(slot), slot - 1);
   const BufferId b = at < 0 ? -1 : drops_->any_over(at, rng_);
   if (b < 0) return false;
   bool changed = drop_and_prune(b, at);

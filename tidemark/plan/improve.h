@@ -40,7 +40,7 @@ class Improve {
   bool try_remove(std::int32_t slot);
   void collect_extra();
   void prune_dearest();  // of extra_
-  std::int32_t fullest_before(std::int32_t slot) const;
+  std::int32_t gap_begin(std::int32_t slot) const;
   bool drop_and_prune(BufferId b, std::int32_t at);
   bool move_before(std::int32_t from, std::int32_t to);
 

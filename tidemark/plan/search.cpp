@@ -13,9 +13,9 @@ constexpr std::size_t kFirstRules = 2, kAllRules = 100;
 constexpr std::size_t kMoreStarts = 12;  // searched from
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
-constexpr double kRace = 0.4, kTurns = 3;  // of the time, to find the best start, in so many turns
-constexpr std::int64_t kExchange = 4;      // rounds from one exchange to the next
-constexpr std::size_t kElite = 6;          // plans kept to relink with
+constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
+constexpr std::int64_t kExchange = 4;       // rounds from one exchange to the next
+constexpr std::size_t kElite = 3;           // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
@@ -179,13 +179,24 @@ void Search::start_with_copies(const std::vector<TaskId>& order) {
   starts_.push_back({seconds_now(), line_.runs()});
 }
 
-void Search::start() {
+std::vector<TaskId> Search::begin() {
   if (options_.blocks && options_.recompute && !model_->has_copies() && model_->tasks <= kMiddling)
     blocks_.emplace(*model_);
   std::vector<TaskId> given = model_->order;
   if (model_->has_copies()) given = with_required_copies(*model_, given, false);
   line_.assign(given, kRoom);
   floor_ = line_.seconds();
+  return given;
+}
+
+bool Search::start_from_offer(const std::vector<TaskId>& runs) {
+  begin();
+  tried_all_ = offer(runs) && found();
+  return tried_all_;
+}
+
+void Search::start() {
+  const std::vector<TaskId> given = begin();
   improve_.substitute();
   consider();
   if (model_->has_copies()) {
@@ -283,8 +294,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   const double from = limit_->fraction();
   const bool copies = model_->has_copies();
   double current = seconds_now(), least = current;
-  double joint =
-      options_.reorder && model_->tasks <= kMiddling ? 64 : 0;  // rounds between attempts to reorder
+  const bool reorders = options_.reorder && model_->tasks <= kMiddling;
   std::int64_t round = 0, last_success = 0, last_stitched = 0;
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
          (length > 0 ? round < length : round <= 2 * last_success + kPatience) && limit_->spend_round()) {
@@ -298,9 +308,10 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       line_.undo_to(0);
       changed = false;
     }
-    if (joint > 0 && round % static_cast<std::int64_t>(joint) == 0) {
+    if (reorders && --until_reorder_ <= 0) {
       const bool better = remove_and_reorder();
-      joint = std::clamp(better ? joint / 2 : joint * 1.3, 4.0, 512.0);
+      between_reorders_ = std::clamp(better ? between_reorders_ / 2 : between_reorders_ * 1.3, 4.0, 192.0);
+      until_reorder_ = static_cast<std::int64_t>(between_reorders_);
       changed |= better;
     }
     if (changed) {
@@ -398,7 +409,7 @@ void Search::race(const std::function<bool()>& go_on) {
     field.erase(std::unique(field.begin(), field.end(),
                             [](const Start& x, const Start& y) { return x.runs == y.runs; }),
                 field.end());
-    field.resize(std::min(field.size(), (field.size() + 2) / 3));
+    field.resize(std::min(field.size(), (field.size() + 1) / 2));
   }
   for (Start& start : field) {
     local_ = std::move(start);
@@ -410,21 +421,20 @@ void Search::race(const std::function<bool()>& go_on) {
 // and from the starts in turn, longer each time (iterated local search: Lourenco, Martin, Stuetzle 2003).
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
-  static constexpr double kHeats[] = {1, 0.3, 3};
   race(go_on);
   rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
   relink();
   for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;
        ++k) {
     Start next{best_seconds_, best_};
-    if (k % 3 == 1) {
+    if (k % 4 == 2) {
       line_.assign(best_, kRoom);
       if (improve_.shake(0.2 + 0.8 * improve_.rng().uniform())) next.runs = line_.runs();
-    } else if (k % 3 == 2) {
-      next = starts_[k / 3 % starts_.size()];
+    } else if (k % 4 == 3) {
+      next = starts_[k / 4 % starts_.size()];
     }
-    const auto length = static_cast<std::int64_t>(kPatience * (2 + k / 3));
-    rounds_from(next, {.until = 1, .heat = kHeats[k / 3 % 3], .length = length}, go_on);
+    const auto length = static_cast<std::int64_t>(kPatience * (2 + k / 2));
+    rounds_from(next, {.until = 1, .heat = k % 4 == 1 ? 0.5 : 1, .length = length}, go_on);
     relink();
   }
 }

@@ -29,6 +29,8 @@ class Search {
   // A sequence known beforehand, made to fit if it does not, and started from. False if it is no plan under the options.
   bool offer(const std::vector<TaskId>& runs);
   void start();
+  // Instead: from a sequence alone, made to fit if it does not. False: it cannot be.
+  bool start_from_offer(const std::vector<TaskId>& runs);
   void improve(const std::function<bool()>& go_on);
 
   // Takes over the starts and the best of a search that has started on the same model.
@@ -52,6 +54,7 @@ class Search {
     double seconds;
     std::vector<TaskId> runs;
   };
+  std::vector<TaskId> begin();  // the order given, which overheads are measured from
   void consider();
   // With the time that copies add.
   double seconds_now() const { return model_->has_copies() ? tiers_.seconds() : line_.seconds(); }
@@ -91,6 +94,9 @@ class Search {
   double best_seconds_;
   Bytes least_peak_;
   bool tried_all_ = false;
+  // Rounds from one attempt to reorder to the next: fewer where it helps.
+  double between_reorders_ = 64;
+  std::int64_t until_reorder_ = 64;
 };
 
 }  // namespace tidemark::plan

@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "tidemark/base/error.h"
@@ -24,6 +25,10 @@ constexpr int kPackings = 12,
 constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
 constexpr double kNear = 0.02,
                  kEarly = 0.15;  // a gap that branching may close, and when in the search to try
+constexpr double kProbe = 0.2;   // when in a search its best is packed to see whether that fits
+constexpr double kLate = 0.8;    // of the search's time: too late to search again
+constexpr double kFar = 0.03;    // of the arena: holes that call for a search with fewer live bytes
+constexpr double kAgain = 0.5;   // of what is left, for a search with fewer live bytes
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 // Steps and live figures of a sequence, as replay sees them.
@@ -46,7 +51,7 @@ double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>
 // The rest is for bounds.
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
-  return (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
+  return (options.bounds ? 0.82 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
 }
 
 class Solver {
@@ -148,34 +153,60 @@ class Solver {
                     .tiers = options_.tiers,
                     .blocks = options_.blocks,
                     .enough = enough()};
+    std::vector<TaskId> near_by;
     if (!from.empty()) {
       Limit share(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
       Search near(model_, o, share);
-      if (near.offer(from) && near.found()) return near.best();
-      if (limit_.time_is_up()) return {};
+      if (near.offer(from) && near.found()) near_by = near.best();
+      if (limit_.time_is_up() || limit_.fraction() > kLate) return near_by;
     }
-    Search search(model_, o, limit_);
-    if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
-    search.start();
-    if (!go_on("start", search.best_seconds())) limit_.stop();
+    Limit limit = limit_.rest(again == 0 ? 1 : kAgain);
+    Search search(model_, o, limit);
+    if (near_by.empty() || !search.start_from_offer(near_by)) {
+      if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
+      search.start();
+    }
+    const auto ask = [&](const char* phase) {
+      const bool yes = go_on(phase, search.best_seconds());
+      if (!yes) limit_.stop();
+      return yes;
+    };
+    if (!ask("start")) limit.stop();
+    bool probed = !options_.offsets;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
-      improve_on_threads(search, o);
+      improve_on_threads(search, o, limit);
     } else {
       search.improve([&] {
         prove_early(search);
-        return go_on("improve", search.best_seconds());
+        if (!probed && limit.fraction() > kProbe) {
+          probed = true;
+          if (far_from_packed(search.best())) return false;
+        }
+        return ask("improve");
       });
     }
+    limit_.spend(limit);
     least_peak = search.least_peak();
     tried_all_ = search.tried_all();
     return search.best();
   }
 
+  // How far packing is from the live bytes shows on a plan that is not the best yet. Where it is far, there is time left to search with fewer
+  // of them; where it is near, the best is made to fit in the end.
+  bool far_from_packed(const std::vector<TaskId>& runs) {
+    if (budget_ == kNoLimit) return false;
+    Plan plan = plan_of(problem_, model_, runs);
+    const Bytes arena = budget_ - model_.base;
+    place(problem_, plan, arena, std::max(0.02, 0.03 * options_.time_limit), options_.effort >= 0);
+    if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
+    return static_cast<double>(plan.peak - budget_) > kFar * static_cast<double>(arena);
+  }
+
   // The same starts on each thread, other random numbers, a share of the rounds; the best of what they find, the first of equals: so the result
   // depends on seed, effort and threads alone. The caller's thread is one of them and tells of the progress.
-  void improve_on_threads(Search& search, SearchOptions o) {
+  void improve_on_threads(Search& search, SearchOptions o, const Limit& limit) {
     const auto count = static_cast<std::size_t>(options_.threads);
-    std::vector<Limit> limits(count, limit_.share(options_.threads));
+    std::vector<Limit> limits(count, limit.share(options_.threads));
     std::vector<std::unique_ptr<Search>> searches;
     for (std::size_t k = 0; k < count; ++k) {
       o.seed = options_.seed + 1000 * k;
@@ -190,7 +221,9 @@ class Solver {
         searches[k]->improve([&] {
           if (k > 0) return !stop.load();
           prove_early(*searches[0]);
-          return go_on("improve", searches[0]->best_seconds()) && !stop.load();
+          const bool yes = go_on("improve", searches[0]->best_seconds());
+          if (!yes) limit_.stop();
+          return yes && !stop.load();
         });
       } catch (...) {
         failures[k] = std::current_exception();
@@ -211,7 +244,8 @@ class Solver {
   }
 
   Plan best_plan() {
-    Bytes least_peak = 0, live = budget_, had = budget_, least_packed = std::numeric_limits<Bytes>::max();
+    Bytes least_peak = 0, live = budget_, had = budget_, least_packed = std::numeric_limits<Bytes>::max(),
+          most_packed = 0;  // live bytes of a plan whose packing fits
     const Bytes arena = budget_ - model_.base;
     std::vector<TaskId> from;
     for (int k = 0; k < kPackings && (k < kSurePackings || limit_.elapsed() < options_.time_limit); ++k) {
@@ -224,15 +258,27 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, 0.2 * options_.time_limit),
+      const double share = limit_.fraction() > kLate ? 0.1 : 0.05;
+      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, share * options_.time_limit),
             options_.effort >= 0);
-      if (plan.peak <= budget_) return plan;
+      if (plan.peak <= budget_) {
+        if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
+        // Fewer live bytes than had to be: towards those whose packing did not fit.
+        most_packed = std::max(most_packed, live);
+        if (limit_.fraction() > kLate || static_cast<double>(had - live) <= kFar * static_cast<double>(arena))
+          break;
+        live += (had - live) / 2;
+        continue;
+      }
       least_packed = std::min(least_packed, plan.peak);
       from = runs;
       had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
       live -= std::max(plan.peak - budget_, arena / 500);
+      if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
+      if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
+    if (packed_) return *packed_;
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
     plan.status = tried_all_ ? Plan::Status::infeasible : Plan::Status::timed_out;
@@ -251,7 +297,7 @@ class Solver {
     const bool done = closed_ && has_plan && plan.seconds <= enough();
     if (!done) {
       // A bound may take longer than it is given, by a cut or a program.
-      const double left = 0.8 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
+      const double left = 0.88 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
                    share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
                      .time_limit = near ? share : std::max(share, left)};
@@ -276,6 +322,7 @@ class Solver {
   bool tried_to_prove_ = false, closed_ = false;
   bool tried_all_ = true;
   double enough_on_threads_ = 0;
+  std::optional<Plan> packed_;  // the fastest that fits with its offsets
 };
 
 }  // namespace
