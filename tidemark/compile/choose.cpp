@@ -91,13 +91,16 @@ class Choosing {
     const auto sets = sets_of(problem_, makers_, false, base_),
                more = sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
+    Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
-    if (parts == 0 ||
-        (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))
-      return {.plan = base_};
+    if (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget)
+      return chosen;
+    if (parts == 0) {
+      if (!has_plan(base_)) take(chosen.plan, smallest_within());
+      return chosen;
+    }
     const plan::Problem calm = without_overflow();
     const bool overflowing = has_plan(base_) && runs_overflowing(base_);
-    Chosen chosen{.plan = base_};
     if (overflowing) {
       chosen.plan = {.status = Plan::Status::infeasible, .budget = options_.budget, .reason = base_.reason};
       take(chosen.plan, solve(calm, 0.5 / parts));
@@ -115,6 +118,7 @@ class Choosing {
     }
     // Makers widen the choice: what fits without them is not refused because looking at them takes time.
     if (!has_plan(chosen.plan)) take(chosen.plan, solve_without());
+    if (!has_plan(chosen.plan)) take(chosen.plan, smallest_within());
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
@@ -161,6 +165,17 @@ class Choosing {
     plan::Options options = options_;
     options.makers = false;
     return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
+  }
+  // The search for the smallest peak goes other ways than that for the least time: what it finds may fit.
+  Plan smallest_within() const {
+    plan::Options options = options_;
+    options.makers = false;
+    options.budget = -1;
+    options.warm_start = nullptr;
+    Plan plan = minimum_ ? base_ : plan::smallest_peak(problem_, options).plan;
+    if (!has_plan(plan) || plan.peak > options_.budget) return base_;
+    plan.budget = options_.budget;
+    return plan;
   }
   // The same tasks, those that can overflow too dear to run.
   plan::Problem without_overflow() const {
