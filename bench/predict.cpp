@@ -35,7 +35,7 @@ struct Case {
 };
 const Case kCases[] = {
     {"mlp", {.batch = 1024}},
-    {"vgg16", {.batch = 8, .size = 32}},
+    {"vgg16", {.batch = 8, .size = 32, .sizes = {{"hidden", 512}}}},
     {"resnet18", {.batch = 8, .size = 64}},
     {"resnet50", {.batch = 4, .size = 64}},
     {"mobilenet-v2", {.batch = 8, .size = 64}},

@@ -74,6 +74,14 @@ class Planning(Cli):
             self.assertEqual(schema.errors(json.loads(text), json.load(f)), [])
         self.says(DONE, " 0 kernels;", "profile", "--model", "mlp", *small, "-o", mine)
         self.assertEqual(self.json_of("profile", "profile", "--model", "mlp", *small, "-o", mine), json.loads(text))
+        def seconds(path):
+            with open(path) as f:
+                return {p["key"]: p["seconds"] for p in json.load(f)["points"]}
+        alone = seconds(mine)
+        # So small a step is far from what kernels take one by one, with cold caches.
+        self.run_it("profile", "--model", "mlp", *small, "--in-step", "-o", mine)
+        self.assertEqual(alone.keys(), seconds(mine).keys())
+        self.assertNotEqual(alone, seconds(mine))
         self.says(WRONG, "--seq means nothing to mlp", "profile", "--model", "mlp", "--seq", "4", "-o", mine)
         self.says(WRONG, "are for --model", "profile", "--batch", "4", "-o", mine)
         self.says(WRONG, "this machine", "profile", "--device", "h200", "-o", mine)

@@ -166,6 +166,32 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
   EXPECT_THROW(unlimited(p, x), Error);
 }
 
+// a is dear, b cheap; between them and their second use c takes all the room.
+TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
+  plan::Problem p;
+  p.buffers = {{.name = "a", .bytes = 100}, {.name = "b", .bytes = 10}, {.name = "c", .bytes = 160}, {.name = "d", .bytes = 1},
+               {.name = "e", .bytes = 1},   {.name = "code", .bytes = 30}};
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 50},
+             {.name = "encode", .reads = {0}, .writes = {5}, .seconds = 1, .optional = true},
+             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1},
+             {.name = "c", .reads = {1}, .writes = {2}, .seconds = 1},
+             {.name = "d", .reads = {2}, .writes = {3}, .seconds = 1},
+             {.name = "decode", .reads = {5}, .writes = {0}, .seconds = 1, .optional = true},
+             {.name = "e", .reads = {0, 3}, .writes = {4}, .seconds = 1}};
+  p.outputs = {4};
+  const Maker codec{.method = "codec", .buffer = 0, .run = {1, 5}, .saved = 70, .seconds = 2};
+  const plan::Options options{.budget = 210, .time_limit = 0.1, .makers = false};
+  const plan::Plan again = plan::solve(p, options);
+  ASSERT_DOUBLE_EQ(again.seconds, 104);
+  const Maker* makers[] = {&codec};
+  const std::optional<plan::Plan> coded = substitute(p, makers, again, options);
+  ASSERT_TRUE(coded.has_value());
+  EXPECT_EQ(plan::check(p, *coded), "");
+  EXPECT_DOUBLE_EQ(coded->seconds, 56);
+  EXPECT_FALSE(substitute(p, makers, again, {.budget = 185}).has_value()) << "no room for the code";
+  EXPECT_FALSE(substitute(p, makers, plan::solve(p, {.makers = false}), {}).has_value()) << "nothing is run again";
+}
+
 TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   const Net p = net_of(8, kWide);
   const Tensor x = input(1030, kWide);

@@ -11,6 +11,7 @@
 #include "tidemark/cli/model_source.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/compile/compile.h"
+#include "tidemark/cli/training.h"
 #include "tidemark/runtime/codec_profile.h"
 
 namespace tidemark::cli {
@@ -36,6 +37,9 @@ class ProfileVerb : public Command {
                 "The profile file; one that is there of the same machine is added to");
     args.required("--output");
     args.flag("--again", again_, "Time shapes anew that the file has");
+    args.flag("--in-step", in_step_,
+              "Then run each model's step, with everything kept, and take the times that tasks have there: caches are warmer than for "
+              "kernels one by one");
     args.flag("--rooflines", rooflines_, "Write the fitted rooflines without the measured points");
     args.flag("--json", json_, "Print the profile file");
     args.option("--repeats", repeats_, "Runs of a kernel, of which the median counts");
@@ -64,6 +68,7 @@ class ProfileVerb : public Command {
             line.show(fmt::format("{}: {} of {} kernels: {}", source.name, p.done, p.of, p.key));
             return !was_interrupted();
           });
+      if (in_step_ && !was_interrupted()) run_step(source, profile, line);
     }
     if (!was_interrupted()) {
       ProgressLine line;
@@ -96,6 +101,22 @@ class ProfileVerb : public Command {
   }
 
  private:
+  // A step whose prediction is off corrects the profile it was planned with.
+  void run_step(ModelSource source, DeviceProfile& profile, ProgressLine& line) const {
+    write_file(output_, write_profile(profile));
+    source.device_name = output_;
+    Training training(source, {.verb = "profile"});
+    training.start(0);
+    const Tensors batch = random_batch(training.model(), 0, 0);
+    constexpr int kSteps = 24;  // for two corrections
+    for (int i = 0; i < kSteps && !was_interrupted(); ++i) {
+      line.show(fmt::format("{}: step {} of {}", source.name, i + 1, kSteps));
+      training.step(batch);
+      training.wait_for_correction();
+    }
+    profile = training.compiled().profile();
+  }
+
   // What the file has, where it is of this machine, this many threads and these libraries.
   DeviceProfile start(int threads) const {
     DeviceProfile fresh = cpu_profile(threads);
@@ -163,7 +184,7 @@ class ProfileVerb : public Command {
   std::vector<std::string> models_;
   std::string output_;
   std::int64_t repeats_ = 7;
-  bool again_ = false, rooflines_ = false, json_ = false;
+  bool again_ = false, in_step_ = false, rooflines_ = false, json_ = false;
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ class Training {
   void start(std::uint64_t seed);
   void start(TrainState state) { state_ = std::move(state); }
   float step(const Tensors& batch);  // the loss before the update
+  void wait_for_correction() { compiled_->wait_for_correction(); }
 
   const TrainState& state() const { return state_; }
   const Model& model() const { return model_; }
@@ -38,7 +39,7 @@ class Training {
   TrainOptions training_;
   std::unique_ptr<Step> step_;
   TrainState state_;
-  const Compiled* compiled_ = nullptr;
+  Compiled* compiled_ = nullptr;
 };
 
 // The batch of a step, the same for a seed wherever it is asked for.

@@ -18,7 +18,8 @@ using MakerSet = std::vector<const Maker*>;
 
 // Those of `offered` that cost less than the runs which the plan makes anew of what they stand for, those that gain most for a byte
 // kept first; and the better half of them.
-std::vector<MakerSet> sets_instead_of(const plan::Problem& problem, const MakerSet& offered, const Plan& plan) {
+std::vector<MakerSet> sets_instead_of(const plan::Problem& problem, const MakerSet& offered,
+                                      const Plan& plan) {
   std::vector<int> runs(problem.tasks.size(), 0);
   for (const plan::Step& s : plan.steps) {
     if (s.kind == plan::Step::Kind::run) ++runs[static_cast<std::size_t>(s.id)];
@@ -28,7 +29,8 @@ std::vector<MakerSet> sets_instead_of(const plan::Problem& problem, const MakerS
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
     const plan::Task& task = problem.tasks[t];
     if (task.optional || runs[t] < 2) continue;
-    for (const plan::BufferId b : task.writes) anew[static_cast<std::size_t>(b)] += (runs[t] - 1) * task.seconds;
+    for (const plan::BufferId b : task.writes)
+      anew[static_cast<std::size_t>(b)] += (runs[t] - 1) * task.seconds;
   }
   struct Gain {
     double seconds;
@@ -40,7 +42,8 @@ std::vector<MakerSet> sets_instead_of(const plan::Problem& problem, const MakerS
     const auto kept = static_cast<double>(std::max<Bytes>(problem.size(m->buffer) - m->saved, problem.align));
     if (gain > 0) gains.push_back({gain / kept, m});
   }
-  std::stable_sort(gains.begin(), gains.end(), [](const Gain& a, const Gain& b) { return a.seconds > b.seconds; });
+  std::stable_sort(gains.begin(), gains.end(),
+                   [](const Gain& a, const Gain& b) { return a.seconds > b.seconds; });
   std::vector<MakerSet> sets;
   for (const std::size_t count : {gains.size(), gains.size() / 2}) {
     if (count == 0) continue;
@@ -53,7 +56,8 @@ std::vector<MakerSet> sets_instead_of(const plan::Problem& problem, const MakerS
 // Sets of makers to try: those that would replace what the plan runs again, then all, and fewer and fewer of them: those that cost
 // least for what they save first, and of equals those that stand first in the list, whose values wait longest. A large problem needs
 // its time for fewer of them.
-std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Maker>& makers, bool overflow, const Plan& base) {
+std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Maker>& makers, bool overflow,
+                              const Plan& base) {
   constexpr std::size_t kLarge = 3000;
   MakerSet all;
   bool any = !overflow;
@@ -84,25 +88,37 @@ class Choosing {
 
   Chosen run() {
     base_ = solve(problem_, makers_.empty() ? 1 : 0.5);
-    const auto sets = sets_of(problem_, makers_, false, base_), more = sets_of(problem_, makers_, true, base_);
+    const auto sets = sets_of(problem_, makers_, false, base_),
+               more = sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
+    Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
-    if (parts == 0 ||
-        (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))
-      return {.plan = base_};
+    if (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget)
+      return chosen;
+    if (parts == 0) {
+      if (!has_plan(base_)) take(chosen.plan, smallest_within());
+      return chosen;
+    }
     const plan::Problem calm = without_overflow();
     const bool overflowing = has_plan(base_) && runs_overflowing(base_);
-    Chosen chosen{.plan = base_};
     if (overflowing) {
       chosen.plan = {.status = Plan::Status::infeasible, .budget = options_.budget, .reason = base_.reason};
       take(chosen.plan, solve(calm, 0.5 / parts));
     }
+    // Half of what is left for exchanges of runs for codecs, where there are any, the rest for sets.
+    const double exchange = sets.empty() || more.empty() ? 0.25 : 0.125;
+    double rest = 0.5;
+    if (std::optional<Plan> better = exchanged(calm, chosen.plan, false, exchange)) {
+      take(chosen.plan, *std::move(better));
+      rest -= exchange;
+    }
     for (const auto& set : sets) {
       if (good_enough(chosen.plan)) return chosen;
-      take(chosen.plan, solve(committed(calm, set), 0.5 / parts));
+      take(chosen.plan, solve(committed(calm, set), rest / parts));
     }
     // Makers widen the choice: what fits without them is not refused because looking at them takes time.
     if (!has_plan(chosen.plan)) take(chosen.plan, solve_without());
+    if (!has_plan(chosen.plan)) take(chosen.plan, smallest_within());
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
@@ -112,24 +128,54 @@ class Choosing {
       chosen.plan = std::move(best);
     };
     if (overflowing) offer(base_);
+    if (!more.empty()) {
+      if (const std::optional<Plan> better = exchanged(problem_, chosen.plan, true, exchange)) {
+        offer(*better);
+        rest -= exchange;
+      }
+    }
     for (const auto& set : more) {
       if (good_enough(chosen.plan)) return chosen;
-      offer(solve(committed(problem_, set), 0.5 / parts));
+      offer(solve(committed(problem_, set), rest / parts));
     }
     return chosen;
   }
 
  private:
-  Plan solve(const plan::Problem& problem, double share) const {
+  // `plan` with codecs instead of what it runs again, and searched on from there.
+  std::optional<Plan> exchanged(const plan::Problem& problem, const Plan& plan, bool overflow,
+                                double share) const {
+    if (minimum_ || !has_plan(plan)) return std::nullopt;
+    MakerSet offered;
+    for (const Maker& m : makers_) {
+      if (overflow || !m.can_overflow) offered.push_back(&m);
+    }
     plan::Options options = options_;
     options.time_limit *= share;
-    if (&problem != &problem_) options.warm_start = nullptr;
+    const std::optional<Plan> start = substitute(problem, offered, plan, options);
+    return start ? std::optional(solve(problem, share, &*start)) : std::nullopt;
+  }
+  Plan solve(const plan::Problem& problem, double share, const Plan* start = nullptr) const {
+    plan::Options options = options_;
+    options.time_limit *= share;
+    if (&problem != &problem_ || start != nullptr) options.warm_start = start;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
   }
   Plan solve_without() const {
     plan::Options options = options_;
     options.makers = false;
     return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
+  }
+  // The search for the smallest peak goes other ways than that for the least time: what it finds may fit.
+  Plan smallest_within() const {
+    plan::Options options = options_;
+    options.makers = false;
+    options.budget = -1;
+    options.warm_start = nullptr;
+    Plan plan = minimum_ ? base_ : plan::smallest_peak(problem_, options).plan;
+    if (!has_plan(plan) || plan.peak > options_.budget) return base_;
+    plan.budget = options_.budget;
+    return plan;
   }
   // The same tasks, those that can overflow too dear to run.
   plan::Problem without_overflow() const {

@@ -36,6 +36,11 @@ struct Chosen {
 TIDEMARK_API Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
                                const plan::Options& options, bool minimum);
 
+// `plan` with codecs in place of what it runs again, and of as much of what it keeps as makes room for them; empty where that gives no
+// plan within options.budget.
+TIDEMARK_API std::optional<plan::Plan> substitute(const plan::Problem& problem, std::span<const Maker* const> makers,
+                                                  const plan::Plan& plan, const plan::Options& options);
+
 // Throws Error(usage) for a name of CompileOptions::allow that nothing has.
 void check_names(std::span<const std::string> allow);
 
