@@ -9,12 +9,8 @@
 namespace tidemark {
 namespace {
 
+using emitting::plus;
 using emitting::Task;
-
-std::string plus(const std::string& base, const std::string& offset) {
-  return offset == "0" ? base : fmt::format("{} + {}", base, offset);
-}
-std::string plus(const std::string& base, Bytes offset) { return plus(base, std::to_string(offset)); }
 
 class Emitter {
  public:
@@ -26,7 +22,8 @@ class Emitter {
            fmt::format(
                "\n#ifndef TIDEMARK_OWN_ARENA\n"
                "alignas(64) static unsigned char arena[{}];\n"
-               "// inputs: pointers to the arrays listed above, each aligned as its elements are; returns the "
+               "// inputs: pointers to the arrays listed above, each aligned as its elements are; returns "
+               "the "
                "arena.\n"
                "extern \"C\" unsigned char* {}(unsigned char* const* inputs) {{\n  {}(inputs, arena);\n  "
                "return "
@@ -86,13 +83,71 @@ class Emitter {
     std::string formulas = emitting::kScalarFormulas;
     const std::size_t once = formulas.find("#pragma once\n");
     if (once != std::string::npos) formulas.erase(once, 13);
-    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" + formulas +
-                       emitting::kPrelude;
+    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" +
+                       formulas + emitting::kPrelude;
     for (const std::string& f : functions_) text += f;
     return text;
   }
 
-  std::string task_of(const EmitSource& s, const Instr& instr) {
+  // By place of the program: where it is instead.
+  using Moved = std::map<std::int32_t, Place>;
+
+  // A part that is made only to be written into an array of the caller's is made there, so that nothing is copied. The array is
+  // touched by nobody between the two.
+  static Moved made_in_place(const EmitSource& s) {
+    const Graph& g = s.binding.graph;
+    const std::vector<Instr>& instrs = s.program.instrs;
+    const auto node_of = [&](std::size_t i) -> const Node* {
+      if (instrs[i].kind != Instr::Kind::run) return nullptr;
+      const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instrs[i].task)];
+      return n < 0 ? nullptr : &g.nodes[static_cast<std::size_t>(n)];
+    };
+    const auto place = [&](std::int32_t k) -> const Place& {
+      return s.program.places[static_cast<std::size_t>(k)];
+    };
+    Moved moved;
+    for (std::size_t j = 1; j < instrs.size(); ++j) {
+      const Node* update = node_of(j);
+      if (update == nullptr || update->op->name != std::string_view("update_slice")) continue;
+      const Place& to = place(instrs[j].first_place + instrs[j].inputs);
+      const std::int32_t part = instrs[j].first_place + 1;
+      const Value &y = g.value(update->out[0]), &x = g.value(update->in[1]);
+      const bool whole = update->attrs.integer("axis") == 0 && update->attrs.integer("step") == 1 &&
+                         y.layout == Layout{} && x.layout == Layout{};
+      if (to.resident < 0 || place(part).resident >= 0 || !whole) continue;
+      // Its maker, and whether it is read once; whoever touches the array in between ends the search.
+      bool once = true;
+      for (std::size_t i = j; i-- > 0 && once;) {
+        const Node* maker = node_of(i);
+        std::int32_t made = -1;
+        for (std::int32_t k = 0; k < instrs[i].inputs + instrs[i].outputs; ++k) {
+          const std::int32_t at = instrs[i].first_place + k;
+          if (place(at).resident == to.resident ||
+              (k < instrs[i].inputs && place(at).buffer == place(part).buffer))
+            once = false;
+          if (k >= instrs[i].inputs && place(at).buffer == place(part).buffer) made = at;
+        }
+        if (made < 0) continue;
+        const auto output = static_cast<std::size_t>(made - instrs[i].first_place - instrs[i].inputs);
+        for (std::size_t later = j; later < instrs.size(); ++later) {
+          for (std::int32_t k = 0; k < instrs[later].inputs; ++k)
+            once = once && (instrs[later].first_place + k == part ||
+                            place(instrs[later].first_place + k).buffer != place(part).buffer);
+        }
+        for (const Place& result : s.program.outputs) once = once && result.buffer != place(part).buffer;
+        if (once && maker != nullptr && emitting::is_map(*maker) && maker->out[output] == update->in[1]) {
+          Place there = to;
+          const std::int64_t rows = y.type.shape.sizes()[0];
+          if (rows > 0) there.offset += update->attrs.integer("begin") * (y.type.bytes() / rows);
+          moved[made] = moved[part] = there;
+        }
+        break;
+      }
+    }
+    return moved;
+  }
+
+  std::string task_of(const EmitSource& s, const Instr& instr, const Moved& moved = {}) {
     const Graph& g = s.binding.graph;
     if (instr.kind != Instr::Kind::run)
       fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
@@ -102,17 +157,20 @@ class Emitter {
            "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
     const Node& node = g.nodes[static_cast<std::size_t>(n)];
     Task task{.graph = g, .node = node};
-    const Place* p = s.program.places.data() + instr.first_place;
-    const auto address = [](const Place& place) {
+    const auto address = [&](std::int32_t k) {
+      const auto found = moved.find(instr.first_place + k);
+      const Place& place = found != moved.end()
+                               ? found->second
+                               : s.program.places[static_cast<std::size_t>(instr.first_place + k)];
       return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
     };
-    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(p[i]));
-    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(p[instr.inputs + o]));
-    task.workspace = address(p[instr.inputs + instr.outputs]);
+    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(i));
+    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(instr.inputs + o));
+    task.workspace = address(instr.inputs + instr.outputs);
     const std::string where = to_string(node.loc);
     std::string text =
-        fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name, node.op->name,
-                    where.empty() ? "" : "  " + where);
+        fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name,
+                    node.op->name, where.empty() ? "" : "  " + where);
     write(task, text);
     return text + "  }\n";
   }
@@ -125,7 +183,8 @@ class Emitter {
 
   void function(const EmitSource& s, const std::string& name, const std::string& kind) {
     std::string body;
-    for (const Instr& instr : s.program.instrs) body += task_of(s, instr);
+    const Moved moved = made_in_place(s);
+    for (const Instr& instr : s.program.instrs) body += task_of(s, instr, moved);
     define(name, kind, body);
   }
 

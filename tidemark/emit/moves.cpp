@@ -22,7 +22,8 @@ bool write_move(const Task& t, std::string& out) {
   const std::string_view op = t.node.op->name;
   const Attrs& attrs = t.node.attrs;
   const bool known = op == "concat" || op == "pad" || op == "update_slice" || op == "flip" ||
-                     op == "contiguous" || op == "iota" || op == "assign" || op == "index_select" || op == "cumsum";
+                     op == "contiguous" || op == "iota" || op == "assign" || op == "index_select" ||
+                     op == "cumsum";
   if (!known) return false;
   const Value& y = t.output(0);
   out += "    " + declare(t.node, y, "y", t.out[0], false) + "\n";
@@ -40,13 +41,15 @@ bool write_move(const Task& t, std::string& out) {
     out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
   const auto strides = [&](std::size_t i) { return strides_of(t.input(i).type.shape, t.input(i).layout); };
   if (op == "index_select" || op == "cumsum") {
-    if (t.input(0).type.shape.rank() != 1) refuse(t.node, "of more than one axis has no plain form in C++; leave it to the executor");
+    if (t.input(0).type.shape.rank() != 1)
+      refuse(t.node, "of more than one axis has no plain form in C++; leave it to the executor");
     const std::int64_t from = strides(0)[0], n = y.type.shape.numel();
     if (op == "index_select")
       out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = x0[x1[i] * {}];\n", n, from);
     else
-      out += fmt::format("    {} running = -0.0;\n    for (std::int64_t i = 0; i < {}; ++i) y[i] = running += x0[i * {}];\n",
-                         type_name(t.node, y.type.dtype), n, from);
+      out += fmt::format(
+          "    {} running = -0.0;\n    for (std::int64_t i = 0; i < {}; ++i) y[i] = running += x0[i * {}];\n",
+          type_name(t.node, y.type.dtype), n, from);
   } else if (op == "contiguous") {
     write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
   } else if (op == "concat") {
@@ -91,7 +94,10 @@ bool write_move(const Task& t, std::string& out) {
     out += "    }\n";
     std::vector<std::int64_t> steps = to;
     steps[axis] *= attrs.integer("step");
-    write_box(t.input(1).type.shape, strides(1), 0, steps, attrs.integer("begin") * to[axis], "x1", out);
+    // Where the part was made in its place (emit.cpp) it is there already.
+    const std::string there = plus(t.out[0], attrs.integer("begin") * to[axis] * size_of(y.type.dtype));
+    if (t.in[1] != there)
+      write_box(t.input(1).type.shape, strides(1), 0, steps, attrs.integer("begin") * to[axis], "x1", out);
   } else {  // flip
     const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
     std::vector<std::int64_t> from = strides(0);

@@ -21,6 +21,8 @@ struct Task {
   const Value& output(std::size_t i) const { return graph.value(node.out[i]); }
 };
 
+// An address so many bytes behind another.
+std::string plus(const std::string& base, Bytes offset);
 [[noreturn]] void refuse(const Node& node, const std::string& why);
 std::string type_name(const Node& node, DType dtype);  // refuses storage types
 std::string number(double value);
