@@ -42,6 +42,12 @@ std::string nest(const Loops& loops, const std::string& indent, const std::strin
 
 void write_map(const Task& task, std::string& out);   // elementwise ops, fused chains, reductions
 bool write_move(const Task& task, std::string& out);  // false: not an op of its own
+// Inputs that a move copies, whole and dense, so many bytes behind the start of its output.
+struct Part {
+  std::size_t input = 0;
+  Bytes offset = 0;
+};
+std::vector<Part> parts_of(const Graph& graph, const Node& node);
 bool write_product(const Task& task, std::string& out);
 bool is_map(const Node& node);
 // Loops and branches; `region`: the name of the function of a region. False: not one of them.
