@@ -74,6 +74,26 @@ TEST(Native, GradientOfALoopUnderABudget) {
   expect_native(step, in, {.memory = 0.8});
 }
 
+// Sums over the rows of narrow arrays, with a choice in them: what a bias of few units has for its gradient.
+TEST(Native, SumsOfNarrowColumns) {
+  Tensors in;
+  for (const std::int64_t n : {1, 5, 12, 17}) {
+    in.push_back(wave({6, n}, DType::f32, 0.9));
+    in.push_back(wave({6, n}, DType::f32, 2.3));
+  }
+  expect_native(
+      [](const Tensors& x) {
+        Tensors all;
+        for (std::size_t i = 0; i < x.size(); i += 2) {
+          const Tensor kept = where(x[i] > 0.0, x[i + 1], zeros_like(x[i]));
+          all.push_back(kept);
+          all.push_back(sum(kept, {0}));
+        }
+        return all;
+      },
+      in);
+}
+
 // Parts of a step that are made only to be written into another array: with others that read them too, and without.
 TEST(Native, PartsAreMadeInTheirPlaces) {
   const Tensors in{wave({40}, DType::f64, 0.3), wave({6, 5}, DType::f64, 0.7)};

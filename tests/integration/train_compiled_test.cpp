@@ -99,7 +99,7 @@ TEST_P(SlowNativeTraining, HasTheExecutorsBits_Slow) {
   const Model model = make_model(GetParam().model, GetParam().options);
   const TrainOptions options{.rate = constant_rate(1e-3)};
   const Tensors batch = batch_of(model);
-  for (const Budget& budget : {Budget(), Budget(0.7)}) {
+  for (const Budget& budget : {Budget(), Budget::minimum()}) {
     auto kernels = compile(train_step(model, options), {.memory = budget, .state = 1, .correct = false});
     auto native =
         compile(train_step(model, options), {.memory = budget,
