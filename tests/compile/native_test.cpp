@@ -74,6 +74,44 @@ TEST(Native, GradientOfALoopUnderABudget) {
   expect_native(step, in, {.memory = 0.8});
 }
 
+// Sums over the rows of narrow arrays, with a choice in them: what a bias of few units has for its gradient.
+TEST(Native, SumsOfNarrowColumns) {
+  Tensors in;
+  for (const std::int64_t n : {1, 5, 12, 17}) {
+    in.push_back(wave({6, n}, DType::f32, 0.9));
+    in.push_back(wave({6, n}, DType::f32, 2.3));
+  }
+  expect_native(
+      [](const Tensors& x) {
+        Tensors all;
+        for (std::size_t i = 0; i < x.size(); i += 2) {
+          const Tensor kept = where(x[i] > 0.0, x[i + 1], zeros_like(x[i]));
+          all.push_back(kept);
+          all.push_back(sum(kept, {0}));
+        }
+        return all;
+      },
+      in);
+}
+
+// Parts of a step that are made only to be written into another array: with others that read them too, and without.
+TEST(Native, PartsAreMadeInTheirPlaces) {
+  const Tensors in{wave({40}, DType::f64, 0.3), wave({6, 5}, DType::f64, 0.7)};
+  expect_native(
+      [](const Tensors& x) {
+        const auto inner = [](const Tensor& u) { return slice(u, 0, 1, 39); };
+        const Tensor u = scan(7, x[0], [&](const Tensor& s) {
+          const Tensor l = slice(s, 0, 0, 39), flux = l * slice(s, 0, 1, 40) - 0.3 * l;
+          const Tensor change = slice(flux, 0, 1, 39) - slice(flux, 0, 0, 38);
+          const Tensor next = update_slice(s, inner(s) - 0.1 * change, 0, 1);
+          return next + pad(tanh(change), {{2, 0}}, 0.0) + pad(0.1 * change, {{1, 1}}, 0.25) + sum(change) * pad(change, {{0, 2}}, 1.0);
+        });
+        const Tensor v = scan(4, x[1], [&](const Tensor& s) { return update_slice(s, sin(slice(s, 0, 2, 4)), 0, 1) + update_slice(s, cos(slice(s, 1, 2, 4)), 1, 3); });
+        return Tensors{u, v, grad([&](const Tensor& y) { return sum(square(scan(5, y, [&](const Tensor& s) { return update_slice(s, inner(s) * inner(s), 0, 1); }))); })(x[0])};
+      },
+      in);
+}
+
 TEST(Native, RandomLoops) {
   for (std::uint64_t seed = 3; seed < 5; ++seed) {
     SCOPED_TRACE(seed);

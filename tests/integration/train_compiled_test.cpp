@@ -85,11 +85,43 @@ TEST_P(TrainCompiled, IsTheEagerStepWithinRoundingAndTheSameBitsForEveryBudget) 
   EXPECT_LE(peak_with((most + least) / 2), (most + least) / 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, TrainCompiled, testing::ValuesIn(kCases), [](const auto& info) {
+std::string name_of(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.model;
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(Zoo, TrainCompiled, testing::ValuesIn(kCases), name_of);
+
+class SlowNativeTraining : public testing::TestWithParam<Case> {};
+
+// Products and their kin stay the executor's kernels, all else is emitted and compiled: the same bits.
+TEST_P(SlowNativeTraining, HasTheExecutorsBits_Slow) {
+  const Model model = make_model(GetParam().model, GetParam().options);
+  const TrainOptions options{.rate = constant_rate(1e-3)};
+  const Tensors batch = batch_of(model);
+  for (const Budget& budget : {Budget(), Budget::minimum()}) {
+    auto kernels = compile(train_step(model, options), {.memory = budget, .state = 1, .correct = false});
+    auto native =
+        compile(train_step(model, options), {.memory = budget,
+                                             .state = 1,
+                                             .native = true,
+                                             .native_cache = TIDEMARK_BINARY_DIR "/native_cache",
+                                             .correct = false});
+    TrainState a = start(model, options), b = start(model, options);
+    for (int i = 0; i < 2; ++i) {
+      const Trained wanted = kernels(std::move(a), batch), got = native(std::move(b), batch);
+      EXPECT_EQ(numbers(got), numbers(wanted));
+      a = wanted.next;
+      b = got.next;
+    }
+    const Compiled& plan = native.plan_for(start(model, options), batch);
+    EXPECT_EQ(plan.peak_measured(), plan.peak_predicted());
+    const std::vector<std::string>& names = plan.program().task_names;
+    EXPECT_GT(std::count(names.begin(), names.end(), "native"), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Slow, SlowNativeTraining, testing::ValuesIn(kCases), name_of);
 
 // Tens of gigabytes, planned and accounted for without being allocated.
 TEST(PlanOnly, StepsLargerThanThisMachineAreTracedAndAccounted) {

@@ -67,8 +67,8 @@ struct CompileOptions {
   double time_limit = 1;  // seconds for the planner
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
-  // Emit the planned program as C++, compile it with the system's compiler and run that (emit/emit.h): the same bits, for
-  // programs of elementwise ops, reductions, moves and loops. One thread.
+  // Emit what has a plain form with the executor's bits (elementwise ops, reductions, moves, loops) as C++, compile it with the
+  // system's compiler and run that between the kernels of all else (emit/emit.h). One thread.
   bool native = false;
   std::string native_cache;  // "": a folder of this user's in /tmp
   OptimiseOptions passes;            // each can be switched off, for tests and comparisons

@@ -9,12 +9,8 @@
 namespace tidemark {
 namespace {
 
+using emitting::plus;
 using emitting::Task;
-
-std::string plus(const std::string& base, const std::string& offset) {
-  return offset == "0" ? base : fmt::format("{} + {}", base, offset);
-}
-std::string plus(const std::string& base, Bytes offset) { return plus(base, std::to_string(offset)); }
 
 class Emitter {
  public:
@@ -93,23 +89,103 @@ class Emitter {
     return text;
   }
 
-  std::string task_of(const EmitSource& s, const Instr& instr) {
+  // By place of the program: where it is instead.
+  using Moved = std::map<std::int32_t, Place>;
+
+  // A part that is made only to be written into an array is made there, so that nothing is copied.
+  static Moved made_in_place(const EmitSource& s) {
+    const std::vector<Instr>& instrs = s.program.instrs;
+    Moved moved;
+    for (std::size_t j = 1; j < instrs.size(); ++j) {
+      const Node* whole = node_of(s, instrs[j]);
+      if (whole == nullptr) continue;
+      for (const emitting::Part& part : emitting::parts_of(s.binding.graph, *whole)) {
+        const std::int32_t read = instrs[j].first_place + static_cast<std::int32_t>(part.input);
+        const std::int32_t made = maker_of(s, moved, j, read);
+        if (made < 0) continue;
+        Place there = s.program.places[static_cast<std::size_t>(instrs[j].first_place + instrs[j].inputs)];
+        there.offset += part.offset;
+        there.bytes = s.program.places[static_cast<std::size_t>(read)].bytes;
+        moved[made] = moved[read] = there;
+      }
+    }
+    return moved;
+  }
+
+  static const Node* node_of(const EmitSource& s, const Instr& instr) {
+    if (instr.kind != Instr::Kind::run) return nullptr;
+    const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
+    return n < 0 ? nullptr : &s.binding.graph.nodes[static_cast<std::size_t>(n)];
+  }
+
+  // The place of the output that makes what instruction j reads at place `read`, if only j reads it, a map makes it, and nobody
+  // touches the output of j between the two; else -1.
+  static std::int32_t maker_of(const EmitSource& s, const Moved& moved, std::size_t j, std::int32_t read) {
+    const std::vector<Instr>& instrs = s.program.instrs;
+    const auto at = [&](std::int32_t k) -> const Place& {
+      const auto found = moved.find(k);
+      return found != moved.end() ? found->second : s.program.places[static_cast<std::size_t>(k)];
+    };
+    const Place &to = at(instrs[j].first_place + instrs[j].inputs), &part = at(read);
+    if (part.resident >= 0 || part.buffer < 0) return -1;
+    for (const Place& result : s.program.outputs) {
+      if (result.buffer == part.buffer) return -1;
+    }
+    for (std::size_t i = j; i < instrs.size(); ++i) {
+      for (std::int32_t k = instrs[i].first_place; k < instrs[i].first_place + instrs[i].inputs; ++k) {
+        if (k != read && at(k).buffer == part.buffer) return -1;
+      }
+    }
+    for (std::size_t i = j; i-- > 0;) {
+      const std::int32_t first = instrs[i].first_place, outputs = first + instrs[i].inputs,
+                         end = outputs + instrs[i].outputs;
+      std::int32_t made = -1;
+      for (std::int32_t k = first; k <= end; ++k) {
+        const Place& p = at(k);
+        if (p.buffer == part.buffer && k >= outputs && k < end) {
+          made = k;
+        } else if (p.buffer == part.buffer && k < outputs) {
+          return -1;
+        } else if (p.resident == to.resident && p.offset < to.offset + to.bytes &&
+                   to.offset < p.offset + p.bytes) {
+          return -1;
+        }
+      }
+      if (made < 0) continue;
+      const Node* maker = node_of(s, instrs[i]);
+      const Node* reader = node_of(s, instrs[j]);
+      const bool same = maker != nullptr && emitting::is_map(*maker) &&
+                        maker->out[static_cast<std::size_t>(made - outputs)] ==
+                            reader->in[static_cast<std::size_t>(read - instrs[j].first_place)];
+      return same ? made : -1;
+    }
+    return -1;
+  }
+
+  std::string task_of(const EmitSource& s, const Instr& instr, const Moved& moved = {}) {
     const Graph& g = s.binding.graph;
     if (instr.kind != Instr::Kind::run)
       fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
-    const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
-    if (n < 0)
+    const Node* found = node_of(s, instr);
+    if (found == nullptr)
       fail(Error::Kind::unsupported,
            "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
-    const Node& node = g.nodes[static_cast<std::size_t>(n)];
+    const Node& node = *found;
     Task task{.graph = g, .node = node, .exact = options_.exact};
-    const Place* p = s.program.places.data() + instr.first_place;
-    const auto address = [](const Place& place) {
+    const auto address = [&](std::int32_t k) {
+      const auto found = moved.find(instr.first_place + k);
+      const Place& place = found != moved.end()
+                               ? found->second
+                               : s.program.places[static_cast<std::size_t>(instr.first_place + k)];
       return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
     };
-    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(p[i]));
-    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(p[instr.inputs + o]));
-    task.workspace = address(p[instr.inputs + instr.outputs]);
+    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(i));
+    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(instr.inputs + o));
+    for (const emitting::Part& part : emitting::parts_of(g, node)) {
+      if (moved.contains(instr.first_place + static_cast<std::int32_t>(part.input)))
+        task.in[part.input] = plus(task.out[0], part.offset);
+    }
+    task.workspace = address(instr.inputs + instr.outputs);
     const std::string where = to_string(node.loc);
     std::string text =
         fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name,
@@ -126,7 +202,8 @@ class Emitter {
 
   void function(const EmitSource& s, const std::string& name, const std::string& kind) {
     std::string body;
-    for (const Instr& instr : s.program.instrs) body += task_of(s, instr);
+    const Moved moved = made_in_place(s);
+    for (const Instr& instr : s.program.instrs) body += task_of(s, instr, moved);
     define(name, kind, body);
   }
 

@@ -5,6 +5,10 @@
 
 namespace tidemark::emitting {
 
+std::string plus(const std::string& base, Bytes offset) {
+  return offset == 0 ? base : fmt::format("{} + {}", base, offset);
+}
+
 void refuse(const Node& node, const std::string& why) {
   const std::string where = to_string(node.loc);
   fail(Error::Kind::unsupported, "[emit] {}{}: {}", node.op->name, where.empty() ? "" : " (" + where + ")",

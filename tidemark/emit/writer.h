@@ -22,6 +22,8 @@ struct Task {
   const Value& output(std::size_t i) const { return graph.value(node.out[i]); }
 };
 
+// An address so many bytes behind another.
+std::string plus(const std::string& base, Bytes offset);
 [[noreturn]] void refuse(const Node& node, const std::string& why);
 std::string type_name(const Node& node, DType dtype);  // refuses storage types
 std::string number(double value);
@@ -44,6 +46,12 @@ std::string nest(const Loops& loops, const std::string& indent, const std::strin
 
 void write_map(const Task& task, std::string& out);   // elementwise ops, fused chains, reductions
 bool write_move(const Task& task, std::string& out);  // false: not an op of its own
+// Inputs that a move copies, whole and dense, so many bytes behind the start of its output.
+struct Part {
+  std::size_t input = 0;
+  Bytes offset = 0;
+};
+std::vector<Part> parts_of(const Graph& graph, const Node& node);
 bool write_product(const Task& task, std::string& out);
 bool write_network(const Task& task, std::string& out);
 bool is_map(const Node& node);
