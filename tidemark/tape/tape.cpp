@@ -201,7 +201,7 @@ Real* BasicTape<Real>::prepare_adjoints(std::uint32_t width) {
       std::memset(adjoints_.data(), 0, static_cast<std::size_t>(old));
     dirty_ = std::max(dirty_, bytes);
   }
-  width_ = width;
+  width_ = directions_ = width;
   swept_ = this->next_;
   return reinterpret_cast<Real*>(adjoints_.data());
 }
@@ -298,6 +298,7 @@ void BasicTape<Real>::reverse_each(std::span<const Scalar> ys) {
   for (const Scalar& y : ys) need_recorded(y, "reverse_each");
   const std::uint32_t width = ys.size() <= 2 ? static_cast<std::uint32_t>(ys.size()) : ys.size() <= 4 ? 4 : 8;
   Real* adjoints = prepare_adjoints(width);
+  directions_ = static_cast<std::uint32_t>(ys.size());
   for (std::size_t i = 0; i < ys.size(); ++i)
     adjoints[std::size_t{index_of(ys[i].key())} * width + i] = Real(1);
   sweep(position(), {});
@@ -308,8 +309,8 @@ Real BasicTape<Real>::adjoint(const Scalar& x, int direction) const {
   need_recorded(x, "adjoint");
   if (width_ == 0 || index_of(x.key()) >= index_of(swept_))
     fail(Error::Kind::usage, "[adjoint] no sweep since the variable was recorded; call reverse first");
-  if (direction < 0 || direction >= static_cast<int>(width_))
-    fail(Error::Kind::usage, "[adjoint] direction {} vs {} swept", direction, width_);
+  if (direction < 0 || direction >= static_cast<int>(directions_))
+    fail(Error::Kind::usage, "[adjoint] direction {} vs {} swept", direction, directions_);
   return reinterpret_cast<const Real*>(
       adjoints_.data())[std::size_t{index_of(x.key())} * width_ + static_cast<std::size_t>(direction)];
 }

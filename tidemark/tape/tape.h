@@ -183,7 +183,8 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   std::int64_t inputs_ = 0;
   Pages adjoints_;
   Bytes dirty_ = 0;                                 // of them, which earlier sweeps may have left numbers in
-  std::uint32_t width_ = 0;                         // directions of the last sweep; 0: none
+  std::uint32_t width_ = 0;                         // room for directions in the last sweep; 0: none
+  std::uint32_t directions_ = 0;                    // of them in use
   Key swept_ = 0;                                   // up to here
   std::atomic<const void*> recorded_by_ = nullptr;  // a thread, by the address of its `current`
 };
