@@ -183,6 +183,102 @@ TEST(Loops, RandomLoopsCompileToTheEagerBits) {
   }
 }
 
+// A state that grows until it is large enough, after `trips` steps of at most 400.
+Tensor grown(const Tensors& in, double until) {
+  const auto last = while_loop([&](const Tensor& x) { return sum(square(x)) < until; },
+                               [&](const Tensor& x) { return x * 1.01 + 0.001 * sin(in[1] * x) + 0.01 * in[2]; }, in[0], {.max_trips = 400});
+  return sum(square(last.state) * in[1]);
+}
+
+TEST(Loops, OfUnknownLengthKeepTheStatesThatFit) {
+  const Tensors in = rod(128);
+  for (const double until : {0.0, 70.0, 200.0, 1e5}) {
+    SCOPED_TRACE(until);
+    const auto step = [&](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return grown(y, until); })(x); };
+    const Tensors wanted = copies(flatten(step(in)));
+    auto roomy = compile(step);
+    expect_bits(flatten(roomy(in)), wanted);
+    Compiled& all = roomy.plan_for(in);
+    EXPECT_EQ(all.peak_measured(), all.peak_predicted());
+    EXPECT_EQ(count(all.graph(), while_saving_op), 1);
+    EXPECT_EQ(count(all.graph(), while_op) + count(all.graph(), scan_op), 0);
+    EXPECT_EQ(explain_loops(all.graph(), {}).at(0).rfind("at most 400 steps of 1.00 KiB in ", 0), 0u) << explain_loops(all.graph(), {}).at(0);
+    for (const Bytes budget : {100_KiB, 30_KiB, 16_KiB}) {
+      auto tight = compile(step, {.memory = budget, .time_limit = 0.05});
+      for (int repeat = 0; repeat < 2; ++repeat) expect_bits(flatten(tight(in)), wanted);
+      Compiled& c = tight.plan_for(in);
+      EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+      EXPECT_LE(c.peak_measured(), budget);
+      EXPECT_NE(explain_loops(c.graph(), {}).at(0).find("snapshots and a"), std::string::npos);
+    }
+  }
+}
+
+TEST(Loops, OfUnknownLengthInsideStepsAndMoreThanTheMost) {
+  const auto f = [](const Tensors& in) {
+    const Tensor last = scan(5, in[0], [&](const Tensor& s) {
+      return 0.2 * while_loop([&](const Tensor& x) { return sum(square(x)) < 300.0; }, [&](const Tensor& x) { return x * 1.1 + 0.01 * sin(in[1] * x); },
+                              s, {.max_trips = 60}).state;
+    });
+    return sum(square(last));
+  };
+  const Tensors in = rod(64);
+  const auto step = [&](const Tensors& x) { return value_and_grad(f)(x); };
+  const Tensors wanted = copies(flatten(step(in)));
+  for (const Budget& budget : {Budget(), Budget(40_KiB), Budget::minimum()}) {
+    auto compiled = compile(step, {.memory = budget});
+    expect_bits(flatten(compiled(in)), wanted);
+    EXPECT_EQ(compiled.plan_for(in).peak_measured(), compiled.plan_for(in).peak_predicted());
+  }
+  auto endless = compile([&](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return grown(y, 1e9); })(x); }, {.memory = 16_KiB});
+  EXPECT_THROW(endless(in), Error);
+}
+
+// A Hessian product runs state and tangent in one loop, whose adjoint is that of both: snapshots of both, under the same schedule.
+TEST(Loops, HessianProductsAreOneLoopAndItsAdjoint) {
+  const Tensors in = rod(128);
+  const auto over = [&](auto f) { return [f](const Tensors& x) { return hvp(f, x, Tensors{x[1], x[2], x[0]}); }; };
+  const auto check = [&](auto step, const std::string& begins, const Op& saving, Bytes budget) {
+    const Tensors wanted = copies(flatten(step(in)));
+    auto roomy = compile(step);
+    expect_bits(flatten(roomy(in)), wanted);
+    auto tight = compile(step, {.memory = budget, .time_limit = 0.1});
+    expect_bits(flatten(tight(in)), wanted);
+    Compiled& c = tight.plan_for(in);
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_LE(c.peak_measured(), budget);
+    EXPECT_EQ(count(c.graph(), scan_op) + count(c.graph(), while_op), 0);
+    EXPECT_EQ(count(c.graph(), saving), 1);
+    const std::vector<std::string> lines = explain_loops(c.graph(), {});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].rfind(begins, 0), 0u) << lines[0];
+  };
+  check(over(heat), "60 steps of 2.00 KiB in ", scan_saving_op, 60_KiB);
+  check(over([](const Tensors& x) { return grown(x, 1e5); }), "at most 400 steps of 2.00 KiB in ", while_saving_op, 80_KiB);
+}
+
+// The derivative of a gradient: three loops read the states of the first, which keeps them once.
+TEST(Loops, GradientsOfGradientsKeepStatesOnce) {
+  const Tensors in = rod(128);
+  const auto step = [](const Tensors& x) {
+    return grad([](const Tensors& y) {
+      const Tensors g = grad(heat)(y);
+      return sum(square(g[0])) + sum(g[1]) + sum(g[2]);
+    })(x);
+  };
+  const Tensors wanted = copies(flatten(step(in)));
+  auto roomy = compile(step);
+  expect_bits(flatten(roomy(in)), wanted);
+  Compiled& all = roomy.plan_for(in);
+  EXPECT_EQ(count(all.graph(), scan_saving_op), 1);
+  std::int64_t forward = 0;
+  for (const Node& n : all.graph().nodes) forward += n.op == &scan_op && !loop_shape(n).reverse ? 1 : 0;
+  EXPECT_EQ(forward, 1);
+  auto tight = compile(step, {.memory = all.peak_predicted() * 3 / 4, .time_limit = 0.1});
+  expect_bits(flatten(tight(in)), wanted);
+  EXPECT_EQ(tight.plan_for(in).peak_measured(), tight.plan_for(in).peak_predicted());
+}
+
 TEST(Loops, BranchesLoopsOfUnknownLengthAndCallsCompile) {
   const auto f = [](const Tensors& in) {
     const Tensor turned = cond(sum(in[0]) > 0.0, [](const Tensor& x) { return x * 2.0; }, [](const Tensor& x) { return sin(x); }, in[0]);

@@ -10,6 +10,7 @@
 #include "tidemark/front/cond.h"
 #include "tidemark/front/grad.h"
 #include "tidemark/front/scan.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/matmul.h"
 
 namespace tidemark {
@@ -81,14 +82,28 @@ TEST(Native, RandomLoops) {
   }
 }
 
-TEST(Native, RefusesWhatHasNoPlainForm) {
-  const Tensors in{wave({4, 4}, DType::f64, 0.3)};
+// What has no plain form of the executor's bits is left to the executor, between functions that are compiled.
+TEST(Native, ProductsAndOthersAreTheExecutors) {
+  const Tensors in{wave({24, 24}, DType::f64, 0.3), wave({24, 24}, DType::f64, 0.7)};
+  const auto f = [](const Tensors& x) {
+    const Tensor h = tanh(matmul(x[0], x[1]) + 0.5);
+    const Tensor last = scan(5, h, [&](const Tensor& s) { return sin(s) * 0.5 + 0.1 * h; });
+    const Tensor turned = scan(3, last, [&](const Tensor& s) { return 0.1 * matmul(s, x[1]); });
+    return sum(square(matmul(turned, x[0])));
+  };
+  expect_native([&](const Tensors& x) { return value_and_grad(f)(x); }, in);
+  auto native = compile([&](const Tensors& x) { return value_and_grad(f)(x); }, {.native = true, .native_cache = cache()});
+  int own = 0, ours = 0;
+  for (const std::string& name : native.plan_for(in).program().task_names) ++(name == "native" ? ours : own);
+  EXPECT_GE(ours, 2);
+  EXPECT_GE(own, 3);
+  // As one file there is nobody to leave it to.
   try {
-    compile([](const Tensors& x) { return matmul(x[0], x[0]); }, {.native = true, .native_cache = cache()})(in);
+    compile([](const Tensors& x) { return sort(x[0], 0).values; }).plan_for(in).emitted();
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), Error::Kind::unsupported);
-    EXPECT_NE(std::string(e.what()).find("[emit] matmul (native_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("[emit] sort (native_test.cpp:"), std::string::npos) << e.what();
   }
 }
 
@@ -98,7 +113,8 @@ TEST(Native, ProductsAgreeToRoundingWhenEmitted) {
   auto compiled = compile(f);
   Compiled& c = compiled.plan_for(in);
   const std::shared_ptr<const Kernel> kernel = load_native(c.emitted(), c.program().arena_bytes, {.cache = cache()});
-  Executor executor(std::make_shared<const Program>(native_program(c.program(), kernel)), cpu());
+  const EmittedParts whole{.runs = {{0, c.program().instrs.size()}}};
+  Executor executor(std::make_shared<const Program>(native_program(c.program(), whole, {kernel})), cpu());
   void* const residents[] = {in[0].storage()->data(), in[1].storage()->data()};
   executor.run(residents);
   const Tensor wanted = f(in);

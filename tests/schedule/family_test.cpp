@@ -191,6 +191,17 @@ TEST(Online, MinimalRepetitionBeyond) {
     }
 }
 
+// The first sweep, what is run again, and every step once for its tape.
+TEST(Online, RunsAsManyStepsAsItSays) {
+  for (const int c : {1, 2, 3, 5, 8, 40})
+    for (int l = 1; l <= 1500; l += 1 + l / 9) {
+      const Counts n = count("online", {.steps = l, .slots = c});
+      ASSERT_EQ(n.forward_steps, 2 * l + online_advances(l, c - 1)) << l << " steps, " << c << " slots";
+    }
+  // Many places cost little: a state in a logarithm of them.
+  EXPECT_LT(online_advances(1'000'000, 20'000), 2'000'000);
+}
+
 TEST(Online, EndsWhereAStateWasJustSaved) {
   const SchedulePtr s = online(3);
   std::vector<Action> seen;

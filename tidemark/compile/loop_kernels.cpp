@@ -1,35 +1,21 @@
 // The forward sweep that keeps snapshots and tapes and the reverse sweep that uses them (schedule/sized.h): snapshots form a
-// stack from the start of the area, the tapes of one segment lie at its end. The first state lies outside; a state that is
-// kept is made in its place, so nothing is copied.
+// stack from the start of the area, the tapes of one segment lie at its end; of a loop of unknown length the first sweep chooses which states
+// it has (schedule/online_states.h). The first state lies outside; a state that is kept is made in its place, so nothing is copied.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <optional>
 
+#include "tidemark/compile/loop_parts.h"
 #include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/ops/loops.h"
+#include "tidemark/schedule/online_states.h"
 #include "tidemark/schedule/sized.h"
 
 namespace tidemark {
 namespace {
 
-std::vector<Bytes> bytes_of(const Graph& g, const std::vector<ValueId>& ids) {
-  std::vector<Bytes> bytes;
-  for (const ValueId v : ids) bytes.push_back(g.type(v).bytes());
-  return bytes;
-}
-
-// Where the arrays of a state lie from the start of a snapshot.
-std::vector<Bytes> offsets_of(std::span<const Bytes> sizes) {
-  std::vector<Bytes> offsets;
-  Bytes at = 0;
-  for (const Bytes b : sizes) {
-    offsets.push_back(at);
-    at += round_up(b, kStorageAlign);
-  }
-  offsets.push_back(at);
-  return offsets;
-}
+static_assert(schedule::OnlineRecord::bytes(1) == kOnlineRecord);
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -160,18 +146,90 @@ class Saving final : public Kernel {
   Bytes table_ = 0, inner_ = 0;
 };
 
+class WhileSaving final : public Kernel {
+ public:
+  WhileSaving(const KernelSpec& spec, const RegionKernel& region)
+      : shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
+        body_(region(spec.regions[0], spec.threads)),
+        condition_(region(spec.regions[1], spec.threads)) {
+    const Graph& body = spec.regions[0];
+    in_bytes_ = bytes_of(body, body.inputs);
+    out_bytes_ = bytes_of(body, body.outputs);
+    slots_.assign(index(shape_.carries), -1);
+    for (const std::int64_t i : spec.attrs.integers("snapshot")) {
+      slots_[static_cast<std::size_t>(i)] = state_;
+      state_ += round_up(in_bytes_[static_cast<std::size_t>(i)], kStorageAlign);
+    }
+    places_ = online_places(spec.attrs.integer("bytes"), state_, shape_.trips);
+    WorkspaceParts parts;
+    parts.add(static_cast<Bytes>((in_bytes_.size() + out_bytes_.size()) * sizeof(void*)));
+    for (int i = 0; i < shape_.carries; ++i) second_.push_back(parts.add(out_bytes_[index(i)]));
+    inner_ = parts.bytes();
+    workspace_ = inner_ + std::max(body_->workspace(), condition_->workspace());
+  }
+
+  void run(const Operands& o) const override {
+    auto* base = static_cast<std::byte*>(o.workspace);
+    auto** in = static_cast<const void**>(o.workspace);
+    auto** out = static_cast<void**>(o.workspace) + in_bytes_.size();
+    auto* area = static_cast<std::byte*>(o.out[o.out.size() - 1]);
+    for (std::size_t i = 0; i < in_bytes_.size(); ++i) in[i] = o.in[i];
+    const bool all = places_ >= shape_.trips - 1;
+    schedule::OnlineStates states(all ? 0 : places_, area + places_ * state_);
+    bool more = false;
+    void* const answer[] = {&more};
+    std::int64_t n = 0;
+    for (;; ++n) {
+      condition_->run({{in, in_bytes_.size()}, answer, base + inner_});
+      if (!more) break;
+      if (n == shape_.trips) too_many_trips(n);
+      std::int64_t place = all && n + 1 < shape_.trips ? n : -1;
+      if (states.next() == n + 1) place = states.take();
+      for (std::size_t c = 0; c < slots_.size(); ++c) {
+        // Never where the step before left it.
+        out[c] = n % 2 == 0 ? static_cast<std::byte*>(o.out[c]) : base + second_[c];
+        if (place >= 0 && slots_[c] >= 0) out[c] = area + place * state_ + slots_[c];
+      }
+      for (std::size_t y = slots_.size(); y < out_bytes_.size(); ++y)
+        out[y] = o.output<std::byte>(y) + n * out_bytes_[y];
+      body_->run({{in, in_bytes_.size()}, {out, out_bytes_.size()}, base + inner_});
+      for (std::size_t c = 0; c < slots_.size(); ++c) in[c] = out[c];
+    }
+    states.finish(n);
+    for (std::size_t c = 0; c < slots_.size(); ++c) {
+      if (out_bytes_[c] > 0 && in[c] != o.out[c])
+        std::memcpy(o.out[c], in[c], static_cast<std::size_t>(out_bytes_[c]));
+    }
+    for (std::size_t y = slots_.size(); y < out_bytes_.size(); ++y) {
+      const auto rest = static_cast<std::size_t>((shape_.trips - n) * out_bytes_[y]);
+      if (rest > 0) std::memset(o.output<std::byte>(y) + n * out_bytes_[y], 0, rest);
+    }
+    *static_cast<std::int64_t*>(o.out[o.out.size() - 2]) = n;
+  }
+
+ private:
+  LoopShape shape_;
+  std::shared_ptr<const Kernel> body_, condition_;
+  std::vector<Bytes> in_bytes_, out_bytes_, second_;
+  std::vector<Bytes> slots_;  // of a carry in a snapshot, or -1
+  Bytes state_ = 0, inner_ = 0;
+  std::int64_t places_ = 0;
+};
+
 class Adjoint final : public Kernel {
  public:
   Adjoint(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
       : store_(std::move(store)),
         s_(adjoint_shape(spec.attrs, spec.regions)),
-        sized_(s_.period > 0 ? s_.period : s_.trips, s_.state, s_.tape, s_.bytes) {
+        sized_(s_.period > 0 ? s_.period : s_.trips, s_.state, s_.tape,
+               s_.counted ? online_places(s_.bytes, s_.state, s_.trips) * s_.state : s_.bytes) {
     const Graph &advance = spec.regions[0], &adjoint = spec.regions[1];
     advance_in_ = bytes_of(advance, advance.inputs);
     adjoint_in_ = bytes_of(adjoint, adjoint.inputs);
     adjoint_out_ = bytes_of(adjoint, adjoint.outputs);
     offsets_ = offsets_of(bytes_of(advance, advance.outputs));
     const bool again = s_.runs_again();
+    online_ = s_.counted && again;
     Bytes inside = 0;
     const auto use = [&](std::size_t which) {
       std::shared_ptr<const Kernel> kernel = region(spec.regions[which], spec.threads);
@@ -223,11 +281,14 @@ class Adjoint final : public Kernel {
     void** advance_out = nullptr;
     const void** adjoint_in = nullptr;
     void** adjoint_out = nullptr;
+    std::int64_t trips = 0;
+    std::optional<schedule::OnlineRecord> record{};
     State root{};  // of the segment at hand
   };
 
   void sweep(const Operands& o) const {
     Run r{o, static_cast<std::byte*>(o.workspace)};
+    r.trips = s_.counted ? *static_cast<const std::int64_t*>(o.in.back()) : s_.trips;
     r.area = static_cast<std::byte*>(s_.runs_again() ? o.out[0] : const_cast<void*>(o.in[0]));
     if (s_.bytes > 0 && r.area != o.in[0]) std::memcpy(r.area, o.in[0], static_cast<std::size_t>(s_.bytes));
     r.advance_in = static_cast<const void**>(o.workspace);
@@ -245,9 +306,14 @@ class Adjoint final : public Kernel {
     const std::int64_t segments = s_.period > 0 ? (s_.trips - 1) / s_.period : 0;
     if (segments > 0) store_->read(segments - 1, r.base + staging_[segments & 1]);
     fetch(r, segments);
-    std::int64_t depth = 0, to = s_.trips + (sized_.taped() ? 1 : 0);
+    std::int64_t depth = 0, to = r.trips + (sized_.taped() ? 1 : 0);
     kept[0] = segments * s_.period;
-    while (to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
+    if (online_) {
+      r.record.emplace(sized_.depths(), r.area + sized_.depths() * s_.state);
+      depth = r.record->kept(to);
+      for (std::int64_t k = 0; k < depth; ++k) kept[k + 1] = r.record->step(k);
+    }
+    while (!online_ && to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
       kept[depth + 1] = kept[depth] + sized_.split(to - kept[depth], depth, table);
       ++depth;
     }
@@ -281,6 +347,11 @@ class Adjoint final : public Kernel {
       if (bytes > 0 && r.adjoint_in[i] != o.out[index(1 + i)])
         std::memcpy(o.out[index(1 + i)], r.adjoint_in[i], bytes);
     }
+    // Slices of steps that did not run.
+    for (std::size_t y = index(s_.adjoints); r.trips < s_.trips && y < adjoint_out_.size(); ++y) {
+      const auto rest = static_cast<std::size_t>((s_.trips - r.trips) * adjoint_out_[y]);
+      if (rest > 0) std::memset(o.output<std::byte>(1 + y) + r.trips * adjoint_out_[y], 0, rest);
+    }
   }
 
   // The state in which segment k begins is here from now on, that of the one before it on its way.
@@ -292,7 +363,7 @@ class Adjoint final : public Kernel {
 
   State place(const Run& r, std::int64_t depth) const {
     if (depth == 0) return r.root;
-    return {.data = r.area + (depth - 1) * offsets_.back()};
+    return {.data = r.area + (r.record ? r.record->place(depth - 1) : depth - 1) * offsets_.back()};
   }
   std::byte* tape(const Run& r, std::int64_t k) const { return r.area + s_.bytes - (k + 1) * s_.tape; }
   // Where step i puts the state that it makes.
@@ -372,6 +443,7 @@ class Adjoint final : public Kernel {
   std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, offsets_, tape_offsets_, second_;
   Bytes working_[2] = {0, 0}, staging_[2] = {0, 0};
   Bytes stack_ = 0, table_ = 0, inner_ = 0;
+  bool online_ = false;  // which states are kept was decided while the loop ran
 };
 
 }  // namespace
@@ -379,6 +451,9 @@ class Adjoint final : public Kernel {
 std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
                                       std::shared_ptr<LoopStore> store) {
   return std::make_unique<Saving>(spec, region, std::move(store));
+}
+std::unique_ptr<Kernel> while_saving_kernel(const KernelSpec& spec, const RegionKernel& region) {
+  return std::make_unique<WhileSaving>(spec, region);
 }
 std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
                                        std::shared_ptr<LoopStore> store) {

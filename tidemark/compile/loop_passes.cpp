@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "tidemark/compile/loop_join.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/ir/op.h"
 #include "tidemark/ir/passes.h"
@@ -42,76 +43,6 @@ Graph inline_calls(const Graph& graph) {
   }
   for (ValueId& v : result.outputs) v = renamed[at(v)];
   return dce(result);
-}
-
-bool same_nodes(const Graph& a, const Graph& b);
-bool same_graph(const Graph& a, const Graph& b) { return a.outputs == b.outputs && same_nodes(a, b); }
-// But for names, locations and outputs.
-bool same_nodes(const Graph& a, const Graph& b) {
-  if (a.inputs != b.inputs || a.nodes.size() != b.nodes.size() || a.values.size() != b.values.size()) return false;
-  for (std::size_t v = 0; v < a.values.size(); ++v) {
-    if (a.values[v].type != b.values[v].type) return false;
-  }
-  for (std::size_t n = 0; n < a.nodes.size(); ++n) {
-    const Node &x = a.nodes[n], &y = b.nodes[n];
-    if (x.op != y.op || x.in != y.in || x.out != y.out || !(x.attrs == y.attrs) || x.regions.size() != y.regions.size()) return false;
-    for (std::size_t r = 0; r < x.regions.size(); ++r) {
-      if (!same_graph(x.regions[r], y.regions[r])) return false;
-    }
-  }
-  return true;
-}
-
-// Whether `more` is the loop `less` with further ys.
-bool extends(const Node& less, const Node& more) {
-  if (less.op != more.op || less.in != more.in || !(less.attrs == more.attrs)) return false;
-  const Graph &a = less.regions[0], &b = more.regions[0];
-  if (a.outputs.size() > b.outputs.size() || !std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin())) return false;
-  if (less.regions.size() == 2 && !same_graph(less.regions[1], more.regions[1])) return false;
-  return same_nodes(a, b);
-}
-
-// A rule for the adjoint runs the loop once more to have its states; here both become the one that gives everything.
-Graph join_loops(Graph g) {
-  std::vector<ValueId> renamed(g.values.size());
-  for (std::size_t v = 0; v < renamed.size(); ++v) renamed[v] = static_cast<ValueId>(v);
-  const auto name = [&](ValueId& v) {
-    while (renamed[at(v)] != v) v = renamed[at(v)];
-  };
-  std::vector<char> gone(g.nodes.size(), 0);
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    Node& node = g.nodes[n];
-    for (ValueId& v : node.in) name(v);
-    if (node.op != &scan_op && node.op != &while_op) continue;
-    for (std::size_t m = 0; m < n; ++m) {
-      Node& earlier = g.nodes[m];
-      if (gone[m] || (earlier.op != node.op)) continue;
-      const bool wider = extends(earlier, node);
-      if (!wider && !extends(node, earlier)) continue;
-      const Node &less = wider ? earlier : node, &more = wider ? node : earlier;
-      // A while_loop's count comes last, behind the ys that were added.
-      const std::size_t tail = node.op == &while_op ? 1 : 0, common = less.out.size() - tail;
-      for (std::size_t o = 0; o < less.out.size(); ++o)
-        renamed[at(less.out[o])] = o < common ? more.out[o] : more.out[more.out.size() - 1];
-      if (wider) {
-        // Inputs are the same, so the later one can stand in the earlier one's place.
-        earlier.out = std::move(node.out);
-        earlier.regions = std::move(node.regions);
-      }
-      gone[n] = 1;
-      break;
-    }
-  }
-  Graph result = g;
-  result.nodes.clear();
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (gone[n]) continue;
-    // Readers of an earlier one's outputs, seen before it was replaced.
-    for (ValueId& v : g.nodes[n].in) name(v);
-    result.nodes.push_back(std::move(g.nodes[n]));
-  }
-  for (ValueId& v : result.outputs) name(v);
-  return result;
 }
 
 // The part of `body` that makes the outputs at `positions`, with only the inputs it reads; `kept` gives their positions.
@@ -166,7 +97,8 @@ std::vector<Pair> find_pairs(const Graph& g) {
   std::vector<Pair> pairs;
   for (std::size_t n = 0; n < g.nodes.size(); ++n) {
     const Node& node = g.nodes[n];
-    if (node.op != &scan_op || taken[n]) continue;
+    const bool is_while = node.op == &while_op;
+    if ((node.op != &scan_op && !is_while) || taken[n]) continue;
     const LoopShape s = loop_shape(node);
     if (s.counted || s.trips < 1) continue;
     const Graph& body = node.regions[0];
@@ -188,7 +120,8 @@ std::vector<Pair> find_pairs(const Graph& g) {
     if (!fits || pair.adjoint == n) continue;
     const Node& back = g.nodes[pair.adjoint];
     const LoopShape b = loop_shape(back);
-    if (b.counted || b.trips != s.trips || b.reverse == s.reverse) continue;
+    if (b.counted != is_while || b.trips != s.trips || b.reverse == s.reverse) continue;
+    if (is_while && back.in.back() != node.out.back()) continue;
     // The stacks must come in as xs.
     const bool as_xs = std::all_of(pair.state_ys.begin(), pair.state_ys.end(), [&](std::size_t o) {
       const auto position = std::find(back.in.begin(), back.in.end(), node.out[o]) - back.in.begin();
@@ -227,7 +160,8 @@ void rewrite(Graph& g, const Pair& pair) {
   const std::string name = primal.out.empty() ? "scan" : g.value(primal.out[0]).name;
   const ValueId snapshots = new_value(bytes, name + ".snapshots"), after = new_value({Shape{0}, DType::u8}, name + ".snapshots_used");
 
-  Node saving{.op = &scan_saving_op, .in = primal.in, .attrs = primal.attrs, .loc = primal.loc};
+  const bool is_while = primal.op == &while_op;
+  Node saving{.op = is_while ? &while_saving_op : &scan_saving_op, .in = primal.in, .attrs = primal.attrs, .loc = primal.loc};
   saving.attrs.set("bytes", area).set("snapshot", snapshot_attr);
   Graph kept_body = body;
   kept_body.outputs.clear();
@@ -236,11 +170,13 @@ void rewrite(Graph& g, const Pair& pair) {
     kept_body.outputs.push_back(body.outputs[o]);
     saving.out.push_back(primal.out[o]);
   }
+  if (is_while) saving.out.push_back(primal.out.back());
   saving.out.push_back(snapshots);
   saving.regions.push_back(std::move(kept_body));
+  if (is_while) saving.regions.push_back(primal.regions[1]);
 
   Node adjoint{.op = &scan_adjoint_op, .in = {snapshots}, .out = {after}, .loc = back.loc};
-  AdjointShape shape{.trips = s.trips, .bytes = area, .states = static_cast<int>(snapshot.size()), .adjoints = b.carries, .reverse = b.reverse};
+  AdjointShape shape{.trips = s.trips, .bytes = area, .states = static_cast<int>(snapshot.size()), .adjoints = b.carries, .reverse = b.reverse, .counted = is_while};
   for (const std::size_t i : snapshot) adjoint.in.push_back(primal.in[i]);
   adjoint.in.insert(adjoint.in.end(), back.in.begin(), back.in.begin() + b.carries);
   std::vector<ValueId> xs, consts;
@@ -282,7 +218,8 @@ void rewrite(Graph& g, const Pair& pair) {
   order.insert(order.end(), others.begin(), others.end());
   order.insert(order.end(), step.inputs.begin() + b.first_const(), step.inputs.end());
   step.inputs = std::move(order);
-  adjoint.in.insert(adjoint.in.end(), back.in.begin() + b.first_const(), back.in.end());
+  adjoint.in.insert(adjoint.in.end(), back.in.begin() + b.first_const(), back.in.begin() + b.first_const() + b.consts);
+  if (is_while) adjoint.in.push_back(primal.out.back());
   shape.adjoint_consts = b.consts;
   adjoint.out.insert(adjoint.out.end(), back.out.begin(), back.out.end());
   adjoint.attrs = adjoint_attrs(shape);

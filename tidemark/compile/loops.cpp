@@ -10,6 +10,7 @@
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/solve.h"
+#include "tidemark/schedule/schedules.h"
 #include "tidemark/schedule/sized.h"
 
 namespace tidemark {
@@ -21,6 +22,7 @@ void LoopCosts::in_tier_at(const TierSpec& tier) {
 }
 
 double LoopCosts::first_sweep(Bytes bytes) const {
+  if (online) return static_cast<double>(trips) * body;
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const auto taped =
       static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
@@ -30,6 +32,12 @@ double LoopCosts::first_sweep(Bytes bytes) const {
 }
 
 double LoopCosts::reverse_sweep(Bytes bytes) const {
+  if (online) {
+    // What is run again grows little faster than the length; counting up to here takes milliseconds.
+    const std::int64_t counted = std::min<std::int64_t>(trips, 1'000'000);
+    const auto again = static_cast<double>(schedule::online_advances(counted, online_places(bytes, state, trips)));
+    return static_cast<double>(trips) * (again / static_cast<double>(std::max<std::int64_t>(counted, 1)) * advance + adjoint);
+  }
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const schedule::Sized sized(segment, state, tape, bytes);
   const auto seconds = [&](const schedule::Sized::Counts& n, std::int64_t steps) {
@@ -53,7 +61,8 @@ double LoopCosts::forward_runs(Bytes bytes) const {
                     .adjoint = 1,
                     .body_taping = 1,
                     .taping = 1,
-                    .period = period};
+                    .period = period,
+                    .online = online};
   return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
 }
 
@@ -108,7 +117,7 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
-  s.levels = schedule::Sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, bytes).levels();
+  if (!s.counted) s.levels = schedule::Sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, bytes).levels();
   for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
@@ -136,13 +145,13 @@ class Loop {
     const auto seconds = [&](const Graph& region) {
       return options.regions->at(region, inner, options).seconds;
     };
-    LoopCosts plain{.trips = adjoint.attrs.integer("trips"), .state = state_bytes(adjoint)};
-    plain.body = seconds(saving.regions[0]);
+    LoopCosts plain{.trips = adjoint.attrs.integer("trips"), .state = state_bytes(adjoint), .online = saving.op == &while_saving_op};
+    plain.body = seconds(saving.regions[0]) + (plain.online ? seconds(saving.regions[1]) : 0);
     plain.advance = seconds(adjoint.regions[0]);
     plain.adjoint = seconds(adjoint.regions[1]);
     variants_.push_back({saving, adjoint, plain});
     // Where the step itself must do with little, there is no room for tapes.
-    if (inner == RegionCache::kLeast) return;
+    if (inner == RegionCache::kLeast || plain.online) return;
     for (const TapeCut kind : {TapeCut::all, TapeCut::cheap}) {
       std::optional<TapedPair> taped = taped_pair(saving, adjoint, kind);
       if (!taped || taped->tape == variants_.back().costs.tape) continue;
@@ -188,6 +197,7 @@ class Loop {
     std::int64_t period = 0, tier = 0;  // of states in a tier
   };
   static Bytes used(const LoopCosts& c, Bytes bytes) {
+    if (c.online) return online_area(online_places(bytes, c.state, c.trips), c.state, c.trips);
     const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
     return std::min(bytes, c.most()) / unit * unit;
   }
@@ -202,7 +212,7 @@ class Loop {
         if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, c.period, tier};
       };
       consider(0);
-      for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0; ++k) {
+      for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0 && !c.online; ++k) {
         c.in_tier_at(tiers_[k]);
         const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
         for (std::int64_t segments = 2; segments <= most;
@@ -345,7 +355,8 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
                      [&](ValueId v) { return glob_match(pattern, graph.value(v).name); }))
       continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-    const schedule::Sized sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, s.bytes);
+    const std::int64_t places = online_places(s.bytes, s.state, s.trips);
+    const schedule::Sized sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, s.counted ? places * s.state : s.bytes);
     Bytes step = 0;
     for (std::size_t r = 0; r < n.regions.size(); ++r) {
       const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
@@ -354,7 +365,7 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
             step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
                       .arena);
     }
-    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .period = s.period};
+    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .period = s.period, .online = s.counted};
     std::string kept;
     if (s.period > 0)
       kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
@@ -366,8 +377,8 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
         kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
     }
     lines.push_back(fmt::format(
-        "{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step; all states would take {}",
-        with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
+        "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step; all states would take {}",
+        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
         costs.forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;

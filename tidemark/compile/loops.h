@@ -8,13 +8,14 @@
 #include <optional>
 
 #include "tidemark/compile/pose.h"
+#include "tidemark/emit/emit.h"
 #include "tidemark/ops/loop_kernels.h"
 #include "tidemark/runtime/program.h"
 
 namespace tidemark {
 
 // Calls are inlined; a loop and its copy that gives states too become one; a loop whose states only its adjoint reads
-// becomes a scan_saving and a scan_adjoint, with a slot for every step. Part of optimise().
+// becomes a scan_saving (a while_saving) and a scan_adjoint, with a slot for every step. Part of optimise().
 TIDEMARK_API Graph shape_loops(Graph graph);
 
 class LoopStore;
@@ -58,6 +59,8 @@ struct LoopCosts {
   // States in a tier: one every so many steps, 0: none; seconds to copy one out and in, while steps run.
   std::int64_t period = 0;
   double write = 0, read = 0;
+  // The length is known only at the end: `trips` is the most, which all seconds are of. No tapes, no tiers.
+  bool online = false;
 
   Bytes most() const {
     return tape > 0 ? trips * tape : (trips - 1) * state;
@@ -98,7 +101,10 @@ Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double 
 
 // The program as a C++ file (emit/emit.h), its loops with their planned regions.
 TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program,
-                                      const PoseOptions& options, bool exact);
+                                      const PoseOptions& options);
+// The program with all that has a plain form of the executor's bits compiled from such a file.
+Program with_native_parts(const Binding& binding, const Program& program, const PoseOptions& options,
+                          const NativeOptions& native);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB"; with tapes, how many and of how many bytes.
@@ -109,6 +115,7 @@ TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const Po
 // Kernels of the pair.
 std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
                                       std::shared_ptr<LoopStore> store);
+std::unique_ptr<Kernel> while_saving_kernel(const KernelSpec& spec, const RegionKernel& region);
 std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
                                        std::shared_ptr<LoopStore> store);
 

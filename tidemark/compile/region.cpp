@@ -152,9 +152,13 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
     if (costs.tape > 0) costs.body_taping = seconds[1];
     return {std::move(kernel), costs.first_sweep(spec.attrs.integer("bytes"))};
   }
+  if (&op == &while_saving_op) {
+    auto kernel = while_saving_kernel(spec, region);
+    return {std::move(kernel), trips * (seconds[0] + seconds[1])};
+  }
   if (&op == &scan_adjoint_op) {
     const AdjointShape s = adjoint_shape(spec.attrs, spec.regions);
-    LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape};
+    LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .online = s.counted};
     auto kernel = adjoint_kernel(spec, region, stored(costs));
     costs.advance = seconds[0], costs.adjoint = seconds[1];
     if (costs.tape > 0) costs.taping = seconds[2], costs.untaping = seconds[3];
@@ -163,14 +167,33 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   return {std::shared_ptr<const Kernel>(prepare(op, spec)), 0};
 }
 
-std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options, bool exact) {
-  EmitOptions emit_options{.name = options.name, .exact = exact};
-  for (char& c : emit_options.name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  emit_options.region = [&](const Node& node, std::size_t which) {
+namespace {
+
+EmitOptions emit_options(const PoseOptions& options, bool exact) {
+  EmitOptions result{.name = options.name, .exact = exact};
+  for (char& c : result.name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  result.region = [&](const Node& node, std::size_t which) {
     const PlannedRegion& planned = options.regions->at(node.regions[which], node.attrs.integer("inner", RegionCache::kWhatever), options);
     return EmitSource{planned.posed->binding, *planned.program};
   };
-  return emit({binding, program}, emit_options);
+  return result;
+}
+
+}  // namespace
+
+std::string emit_program(const Binding& binding, const Program& program, const PoseOptions& options) {
+  return emit({binding, program}, emit_options(options, false));
+}
+
+Program with_native_parts(const Binding& binding, const Program& program, const PoseOptions& options, const NativeOptions& native) {
+  const EmittedParts parts = emit_parts({binding, program}, emit_options(options, true));
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  for (std::size_t k = 0; k < parts.runs.size(); ++k) {
+    NativeOptions one = native;
+    one.entry = entry_of_part(k);
+    kernels.push_back(load_native(parts.text, program.arena_bytes, one));
+  }
+  return native_program(program, parts, kernels);
 }
 
 }  // namespace tidemark

@@ -22,22 +22,45 @@ class Emitter {
 
   std::string file(const EmitSource& s) {
     function(s, kEmittedEntry, "extern \"C\" void");
-    std::string text = head(s);
-    std::string formulas = emitting::kScalarFormulas;
-    const std::size_t once = formulas.find("#pragma once\n");
-    if (once != std::string::npos) formulas.erase(once, 13);
-    text += "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" + formulas +
-            emitting::kPrelude;
-    for (const std::string& f : functions_) text += f;
-    text += fmt::format(
-        "\n#ifndef TIDEMARK_OWN_ARENA\n"
-        "alignas(64) static unsigned char arena[{}];\n"
-        "// inputs: pointers to the arrays listed above, each aligned as its elements are; returns the "
-        "arena.\n"
-        "extern \"C\" unsigned char* {}(unsigned char* const* inputs) {{\n  {}(inputs, arena);\n  return "
-        "arena;\n}}\n#endif\n",
-        std::max<Bytes>(s.program.arena_bytes, 1), options_.name, kEmittedEntry);
-    return text;
+    return whole(s) +
+           fmt::format(
+               "\n#ifndef TIDEMARK_OWN_ARENA\n"
+               "alignas(64) static unsigned char arena[{}];\n"
+               "// inputs: pointers to the arrays listed above, each aligned as its elements are; returns the "
+               "arena.\n"
+               "extern \"C\" unsigned char* {}(unsigned char* const* inputs) {{\n  {}(inputs, arena);\n  "
+               "return "
+               "arena;\n}}\n#endif\n",
+               std::max<Bytes>(s.program.arena_bytes, 1), options_.name, kEmittedEntry);
+  }
+
+  EmittedParts parts(const EmitSource& s) {
+    EmittedParts parts;
+    std::string body;
+    const auto end = [&](std::size_t i) {
+      if (body.empty()) return;
+      parts.runs.back().second = i;
+      define(entry_of_part(parts.runs.size() - 1), "extern \"C\" void", body);
+      body.clear();
+    };
+    for (std::size_t i = 0; i < s.program.instrs.size(); ++i) {
+      const std::size_t functions = functions_.size();
+      const auto regions = regions_;
+      try {
+        const std::string text = task_of(s, s.program.instrs[i]);
+        if (body.empty()) parts.runs.emplace_back(i, i);
+        body += text;
+      } catch (const Error& refused) {
+        if (refused.kind() != Error::Kind::unsupported) throw;
+        // Regions that were begun for it are nobody's.
+        functions_.resize(functions);
+        regions_ = regions;
+        end(i);
+      }
+    }
+    end(s.program.instrs.size());
+    parts.text = whole(s);
+    return parts;
   }
 
  private:
@@ -59,34 +82,51 @@ class Emitter {
     return text + "\n";
   }
 
-  void function(const EmitSource& s, const std::string& name, const std::string& kind) {
+  std::string whole(const EmitSource& s) const {
+    std::string formulas = emitting::kScalarFormulas;
+    const std::size_t once = formulas.find("#pragma once\n");
+    if (once != std::string::npos) formulas.erase(once, 13);
+    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" + formulas +
+                       emitting::kPrelude;
+    for (const std::string& f : functions_) text += f;
+    return text;
+  }
+
+  std::string task_of(const EmitSource& s, const Instr& instr) {
     const Graph& g = s.binding.graph;
-    std::string body;
-    for (const Instr& instr : s.program.instrs) {
-      if (instr.kind != Instr::Kind::run)
-        fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
-      const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
-      if (n < 0)
-        fail(Error::Kind::unsupported,
-             "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
-      const Node& node = g.nodes[static_cast<std::size_t>(n)];
-      Task task{.graph = g, .node = node};
-      const Place* p = s.program.places.data() + instr.first_place;
-      const auto address = [](const Place& place) {
-        return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
-      };
-      for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(p[i]));
-      for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(p[instr.inputs + o]));
-      task.workspace = address(p[instr.inputs + instr.outputs]);
-      const std::string where = to_string(node.loc);
-      body += fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name,
-                          node.op->name, where.empty() ? "" : "  " + where);
-      write(task, body);
-      body += "  }\n";
-    }
+    if (instr.kind != Instr::Kind::run)
+      fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
+    const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
+    if (n < 0)
+      fail(Error::Kind::unsupported,
+           "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
+    const Node& node = g.nodes[static_cast<std::size_t>(n)];
+    Task task{.graph = g, .node = node};
+    const Place* p = s.program.places.data() + instr.first_place;
+    const auto address = [](const Place& place) {
+      return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
+    };
+    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(p[i]));
+    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(p[instr.inputs + o]));
+    task.workspace = address(p[instr.inputs + instr.outputs]);
+    const std::string where = to_string(node.loc);
+    std::string text =
+        fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name, node.op->name,
+                    where.empty() ? "" : "  " + where);
+    write(task, text);
+    return text + "  }\n";
+  }
+
+  void define(const std::string& name, const std::string& kind, const std::string& body) {
     functions_.push_back(fmt::format(
         "{} {}(unsigned char* const* r, unsigned char* arena) {{\n  (void)r;\n  (void)arena;\n{}}}\n\n", kind,
         name, body));
+  }
+
+  void function(const EmitSource& s, const std::string& name, const std::string& kind) {
+    std::string body;
+    for (const Instr& instr : s.program.instrs) body += task_of(s, instr);
+    define(name, kind, body);
   }
 
   void write(const Task& t, std::string& out) {
@@ -110,7 +150,7 @@ class Emitter {
     const EmitSource s = options_.region(t.node, which);
     const auto found = regions_.find(&s.program);
     if (found != regions_.end()) return found->second;
-    const std::string name = fmt::format("region_{}", regions_.size());
+    std::string name = fmt::format("region_{}", regions_.size());
     regions_.emplace(&s.program, name);
     function(s, name, "static void");
     return name;
@@ -126,5 +166,11 @@ class Emitter {
 std::string emit(const EmitSource& source, const EmitOptions& options) {
   return Emitter(options).file(source);
 }
+
+EmittedParts emit_parts(const EmitSource& source, const EmitOptions& options) {
+  return Emitter(options).parts(source);
+}
+
+std::string entry_of_part(std::size_t k) { return fmt::format("{}_{}", kEmittedEntry, k); }
 
 }  // namespace tidemark

@@ -30,15 +30,26 @@ TIDEMARK_API std::string emit(const EmitSource& source, const EmitOptions& optio
 // The entry point of an emitted file: the graph's inputs in order, and an arena.
 inline constexpr const char* kEmittedEntry = "tidemark_step";
 
+// What of a program has a plain form, as one file: runs of its instructions, [first, last), each a function of that kind with
+// the name entry_of_part(k). The others are the executor's.
+struct EmittedParts {
+  std::string text;
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+};
+TIDEMARK_API EmittedParts emit_parts(const EmitSource& source, const EmitOptions& options = {});
+TIDEMARK_API std::string entry_of_part(std::size_t k);
+
 struct NativeOptions {
   std::string compiler = "c++";
   std::string cache;  // a folder; "": tidemark-native-<user id> in /tmp
+  std::string entry = kEmittedEntry;
 };
 // Compiles an emitted file with the system's compiler, once for each text (cached by its hash), and loads it: a kernel whose
 // inputs are the program's residents and whose workspace is its arena. Throws Error(device) with the compiler's words.
 TIDEMARK_API std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes,
                                                        const NativeOptions& options = {});
-// The program with that kernel as its only instruction.
-TIDEMARK_API Program native_program(const Program& program, std::shared_ptr<const Kernel> kernel);
+// The program with one instruction, of the kernel of that part, in the place of each run.
+TIDEMARK_API Program native_program(const Program& program, const EmittedParts& parts,
+                                    const std::vector<std::shared_ptr<const Kernel>>& kernels);
 
 }  // namespace tidemark

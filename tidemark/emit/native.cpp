@@ -12,8 +12,6 @@
 
 #include "tidemark/emit/emit.h"
 
-extern char** environ;
-
 namespace tidemark {
 namespace {
 
@@ -36,7 +34,7 @@ std::string hash_of(const std::string& text) {
 
 // A folder that nobody else can write to: what lies in it is loaded.
 fs::path own_folder(const std::string& wanted) {
-  const fs::path folder =
+  fs::path folder =
       wanted.empty() ? fs::path(fmt::format("/tmp/tidemark-native-{}", getuid())) : fs::path(wanted);
   std::error_code ignored;
   fs::create_directories(folder.parent_path(), ignored);
@@ -77,14 +75,14 @@ void compile(const fs::path& source, const fs::path& library, const fs::path& lo
 class Native final : public Kernel {
  public:
   using Entry = void (*)(unsigned char* const*, unsigned char*);
-  Native(const fs::path& library, Bytes arena)
+  Native(const fs::path& library, Bytes arena, const std::string& entry)
       : Kernel(arena), handle_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ == nullptr)
       fail(Error::Kind::device, "[native] cannot load {}: {}", library.string(), dlerror());
-    entry_ = reinterpret_cast<Entry>(dlsym(handle_, kEmittedEntry));
+    entry_ = reinterpret_cast<Entry>(dlsym(handle_, entry.c_str()));
     if (entry_ == nullptr) {
       dlclose(handle_);
-      fail(Error::Kind::device, "[native] {} has no {}", library.string(), kEmittedEntry);
+      fail(Error::Kind::device, "[native] {} has no {}", library.string(), entry);
     }
   }
   ~Native() override { dlclose(handle_); }
@@ -122,27 +120,35 @@ std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_b
     fs::rename(source, folder / (name + ".cpp"), ignored);
     fs::remove(log, ignored);
   }
-  return std::make_shared<Native>(library, arena_bytes);
+  return std::make_shared<Native>(library, arena_bytes, options.entry);
 }
 
-Program native_program(const Program& program, std::shared_ptr<const Kernel> kernel) {
-  Program native;
-  native.arena_bytes = program.arena_bytes;
-  native.residents = program.residents;
-  native.resident_bytes = program.resident_bytes;
-  native.outputs = program.outputs;
-  native.peak = program.peak;
-  Bytes live = 0;
-  for (const Instr& i : program.instrs) live = std::max(live, i.live);
-  native.instrs.push_back({.kernel = kernel.get(),
-                           .task = program.instrs.empty() ? 0 : program.instrs[0].task,
-                           .inputs = static_cast<std::int32_t>(program.residents.size()),
-                           .live = live});
+Program native_program(const Program& program, const EmittedParts& parts,
+                       const std::vector<std::shared_ptr<const Kernel>>& kernels) {
+  Program native = program;
+  native.instrs.clear();
+  native.task_names.clear();
+  const auto residents = static_cast<std::int32_t>(native.places.size());
   for (std::size_t i = 0; i < program.residents.size(); ++i)
     native.places.push_back({.resident = static_cast<std::int32_t>(i), .bytes = program.resident_bytes[i]});
   native.places.push_back({.bytes = program.arena_bytes});
-  native.kernels.push_back(std::move(kernel));
-  native.task_names.emplace_back("native");
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    if (next == parts.runs.size() || i != parts.runs[next].first) {
+      native.instrs.push_back(program.instrs[i]);
+      native.task_names.push_back(program.task_names[i]);
+      continue;
+    }
+    Instr run{.kernel = kernels[next].get(),
+              .task = program.instrs[i].task,
+              .first_place = residents,
+              .inputs = static_cast<std::int32_t>(program.residents.size())};
+    for (; i < parts.runs[next].second; ++i) run.live = std::max(run.live, program.instrs[i].live);
+    --i;
+    native.instrs.push_back(run);
+    native.task_names.emplace_back("native");
+    native.kernels.push_back(kernels[next++]);
+  }
   return native;
 }
 

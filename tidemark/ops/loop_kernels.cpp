@@ -221,7 +221,7 @@ class While final : public Loop {
     for (;; ++n) {
       condition_->run({{tables.in, body_in_}, answer, tables.base + inner_});
       if (!more) break;
-      if (n == shape_.trips) fail(Error::Kind::data, "[while_loop] the condition still holds after max_trips {} steps; give it more", n);
+      if (n == shape_.trips) too_many_trips(n);
       step(o, tables, n, n % 2 == 0);
     }
     finish(o, tables, n);
@@ -233,6 +233,10 @@ class While final : public Loop {
 };
 
 }  // namespace
+
+void too_many_trips(std::int64_t trips) {
+  fail(Error::Kind::data, "[while_loop] the condition still holds after max_trips {} steps; give it more", trips);
+}
 
 std::unique_ptr<Kernel> in_order(const Graph& region, int threads) { return std::make_unique<InOrder>(region, threads); }
 

@@ -16,6 +16,7 @@ TIDEMARK_API std::unique_ptr<Kernel> in_order(const Graph& region, int threads);
 
 TIDEMARK_API std::unique_ptr<Kernel> scan_kernel(const KernelSpec& spec, const RegionKernel& region);
 TIDEMARK_API std::unique_ptr<Kernel> while_kernel(const KernelSpec& spec, const RegionKernel& region);
+[[noreturn]] TIDEMARK_API void too_many_trips(std::int64_t trips);
 TIDEMARK_API std::unique_ptr<Kernel> cond_kernel(const KernelSpec& spec, const RegionKernel& region);
 
 // Parts of a workspace, one behind the other, each aligned.

@@ -28,11 +28,16 @@ TIDEMARK_API extern const Op scan_saving_op;
 // scan_adjoint: inputs are the area, the first state of the carries in the snapshot, the running adjoints, xs and invariants
 // of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint from a state, and with tapes: advance that also
 // gives the tape, adjoint from a tape). Outputs: the area's storage, which it goes on using (nothing where it is only
-// read), the adjoints, the stacked ys of the adjoint.
+// read), the adjoints, the stacked ys of the adjoint. `counted`, for a while_saving: one more input, how many steps ran.
 TIDEMARK_API extern const Op scan_adjoint_op;
 
+// A while_loop whose states its adjoint needs: like scan_saving, without xs and tapes; the number of steps stands before the area. Regions:
+// (body, condition). Which states lie in the area is decided while it runs (schedule/online_states.h); a record of them lies at its end.
+TIDEMARK_API extern const Op while_saving_op;
+
 inline bool is_loop(const Op& op) {
-  return &op == &scan_op || &op == &while_op || &op == &cond_op || &op == &call_op || &op == &scan_saving_op || &op == &scan_adjoint_op;
+  return &op == &scan_op || &op == &while_op || &op == &cond_op || &op == &call_op || &op == &scan_saving_op || &op == &scan_adjoint_op ||
+         &op == &while_saving_op;
 }
 
 struct LoopShape {
@@ -42,7 +47,7 @@ struct LoopShape {
 
   int first_const() const { return carries + xs; }
 };
-// Of a scan, while_loop or scan_saving, from its attributes and the number of its inputs.
+// Of a scan, while_loop, scan_saving or while_saving, from its attributes and the number of its inputs.
 TIDEMARK_API LoopShape loop_shape(const Attrs& attrs, std::size_t inputs, const std::vector<Graph>& regions);
 inline LoopShape loop_shape(const Node& n) { return loop_shape(n.attrs, n.in.size(), n.regions); }
 // The attributes of such a node.
@@ -55,6 +60,7 @@ struct AdjointShape {
   std::int64_t period = 0;               // every so many steps a state lies in a tier; 0: none does
   int states = 0, adjoints = 0, advance_xs = 0, advance_consts = 0, adjoint_xs = 0, adjoint_consts = 0, ys = 0;
   bool reverse = false;                   // the direction of the adjoint's own steps: the primal's, turned round
+  bool counted = false;                   // `trips` is the most that can have run
   std::vector<std::int64_t> states_read;  // which of the states the adjoint's region takes, behind the adjoints
 
   int first_state() const { return 1; }
@@ -63,12 +69,18 @@ struct AdjointShape {
   int first_advance_const() const { return first_advance_x() + advance_xs; }
   int first_adjoint_x() const { return first_advance_const() + advance_consts; }
   int first_adjoint_const() const { return first_adjoint_x() + adjoint_xs; }
-  int inputs() const { return first_adjoint_const() + adjoint_consts; }
+  int inputs() const { return first_adjoint_const() + adjoint_consts + (counted ? 1 : 0); }
   // Every state, or every tape, comes from the first sweep.
   bool runs_again() const { return period > 0 || (tape > 0 ? trips > bytes / tape : bytes < (trips - 1) * state); }
 };
 TIDEMARK_API AdjointShape adjoint_shape(const Attrs& attrs, const std::vector<Graph>& regions);
 TIDEMARK_API Attrs adjoint_attrs(const AdjointShape& shape);
+
+// The area of a loop of unknown length: places for states, and behind them, unless every state has one, the record of which lie there.
+inline constexpr Bytes kOnlineRecord = 16;  // for a place
+TIDEMARK_API Bytes online_area(std::int64_t places, Bytes state, std::int64_t trips);
+// The most places in so many bytes.
+TIDEMARK_API std::int64_t online_places(Bytes bytes, Bytes state, std::int64_t trips);
 
 // The bytes of one snapshot of these arrays, each aligned.
 TIDEMARK_API Bytes snapshot_bytes(std::span<const Type> state);

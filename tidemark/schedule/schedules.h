@@ -38,5 +38,7 @@ TIDEMARK_API SchedulePtr h_revolve(std::int64_t steps, std::int64_t slots, std::
 
 // For loops whose length is known only at their end; see Schedule::finish.
 TIDEMARK_API SchedulePtr online(std::int64_t slots);
+// Steps that it runs again to come to a state, in a loop that had `steps`; the first state lies elsewhere.
+TIDEMARK_API std::int64_t online_advances(std::int64_t steps, std::int64_t places);
 
 }  // namespace tidemark::schedule
