@@ -1,5 +1,5 @@
-// bench_tape [rounds]: the gradient of Burgers' final energy and of ADBench's Gaussian mixture, as a tape, beside the
-// tools that were found when configuring. Tools take turns, so that a busy machine slows all alike; CPU seconds, medians.
+// bench_tape [rounds]: the gradient of Burgers' final energy and of ADBench's Gaussian mixture, as a tape, the mixture compiled too,
+// beside the tools that were found when configuring. Tools take turns, so that a busy machine slows all alike; CPU seconds, medians.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -28,6 +28,14 @@ Gmm make_gmm(int d, int k, int n) {
   g.parameters.resize(static_cast<std::size_t>(k * (1 + d + g.triangle())));
   for (double& v : g.parameters) v = rng.uniform();
   return g;
+}
+
+double gmm_constant(const Gmm& g) {
+  const int d = g.d, p = d + g.m + 1;
+  double multivariate = 0.25 * d * (d - 1) * std::log(3.141592653589793);
+  for (int j = 1; j <= d; ++j) multivariate += std::lgamma(0.5 * (p + 1 - j));
+  return -g.n * d * 0.5 * std::log(6.283185307179586) -
+         g.k * (p * d * (std::log(g.gamma) - 0.5 * std::log(2.0)) - multivariate);
 }
 
 }  // namespace problems
@@ -62,9 +70,9 @@ double distance(const std::vector<double>& a, const std::vector<double>& mark) {
 template <typename Problem>
 void compare(const char* title, const Problem& problem, Sample (*Tool::*run)(const Problem&), int rounds) {
   std::vector<std::pair<Row, Sample (*)(const Problem&)>> rows;
-  for (const Tool& t :
-       {problems::plain_tool(), problems::hand_tool(), problems::tidemark_tool(), problems::codipack_tool(),
-        problems::codipack_reuse_tool(), problems::adept_tool(), problems::adolc_tool()})
+  for (const Tool& t : {problems::plain_tool(), problems::hand_tool(), problems::tidemark_tool(),
+                        problems::compiled_tool(), problems::codipack_tool(), problems::codipack_reuse_tool(),
+                        problems::adept_tool(), problems::adolc_tool()})
     if (t.*run != nullptr) rows.push_back({{t.name, {}, 0, {}, {}}, t.*run});
   for (int r = 0; r <= rounds; ++r)
     for (auto& [row, f] : rows) {

@@ -53,6 +53,7 @@ struct Gmm {
   int triangle() const { return d * (d + 1) / 2; }
 };
 Gmm make_gmm(int d, int k, int n);
+double gmm_constant(const Gmm& g);  // what of the objective depends on no parameter
 
 template <typename T>
 T log_sum_exp(const T* x, int n) {
@@ -104,7 +105,6 @@ T gmm_objective(const Gmm& g, const std::vector<T>& parameters) {
     }
     total += log_sum_exp(terms.data(), k);
   }
-  const int p = d + g.m + 1;
   T prior = 0.0;
   for (int c = 0; c < k; ++c) {
     T frobenius = 0.0;
@@ -119,11 +119,7 @@ T gmm_objective(const Gmm& g, const std::vector<T>& parameters) {
     prior +=
         0.5 * g.gamma * g.gamma * frobenius - static_cast<double>(g.m) * sums[static_cast<std::size_t>(c)];
   }
-  double constant = -g.n * d * 0.5 * std::log(6.283185307179586);
-  double multivariate = 0.25 * d * (d - 1) * std::log(3.141592653589793);
-  for (int j = 1; j <= d; ++j) multivariate += std::lgamma(0.5 * (p + 1 - j));
-  constant -= k * (p * d * (std::log(g.gamma) - 0.5 * std::log(2.0)) - multivariate);
-  return T(constant + total - static_cast<double>(g.n) * log_sum_exp(alphas, k) + prior);
+  return T(gmm_constant(g) + total - static_cast<double>(g.n) * log_sum_exp(alphas, k) + prior);
 }
 
 struct Sample {
@@ -146,6 +142,7 @@ struct Tool {
 Tool plain_tool();  // the primal alone
 Tool hand_tool();   // an adjoint written by hand
 Tool tidemark_tool();
+Tool compiled_tool();
 Tool codipack_tool();
 Tool codipack_reuse_tool();
 Tool adept_tool();

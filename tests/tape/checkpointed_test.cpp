@@ -315,11 +315,17 @@ TEST(Checkpointed, AnotherLoopsFolderIsRefused) {
   leave_half_done(options);
   Flow<double> other = flow_start();
   other.u[3] += 1;
-  try {
-    checkpointed(flow_step, flow_loss, other, kControl, 80, options);
-    FAIL() << "another loop's progress was taken";
-  } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("progress.tidemark is of a loop of 80 steps from another state"));
+  Control<double> stronger = kControl;
+  stronger.force[2] += 1;
+  for (const auto& [state, control] : {std::pair(other, kControl), std::pair(flow_start(), stronger)}) {
+    try {
+      checkpointed(flow_step, flow_loss, state, control, 80, options);
+      FAIL() << "another loop's progress was taken";
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(),
+                  HasSubstr("progress.tidemark is of a loop of 80 steps from another state, or with "
+                            "other parameters"));
+    }
   }
   try {
     CheckpointOptions missing = options;

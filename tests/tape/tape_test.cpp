@@ -324,6 +324,10 @@ TEST(Tape, RefusesWithBothFacts) {
   EXPECT_THAT(message_of([&] { tape.adjoint(Var(3.0)); }), HasSubstr("[adjoint] the variable is passive"));
   EXPECT_THAT(message_of([&] { tape.reverse(Var(3.0)); }), HasSubstr("[reverse] the variable is passive"));
   EXPECT_THAT(message_of([&] { tape.adjoint(x, 1); }), HasSubstr("direction 1 vs 1 swept"));
+  const Var three[] = {2.0 * x, 3.0 * x, 4.0 * x};
+  tape.reverse_each(three);
+  EXPECT_EQ(tape.adjoint(x, 2), 4.0);
+  EXPECT_THAT(message_of([&] { tape.adjoint(x, 3); }), HasSubstr("direction 3 vs 3 swept"));
 }
 
 TEST(Tape, RefusesTwoTapesMixed) {

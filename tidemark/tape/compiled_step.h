@@ -108,6 +108,12 @@ class Numbers {
       else
         same = false;
     }
+    template <typename A, typename B>
+      requires std::same_as<typename A::value_type, double> && IsActive<typename B::value_type>::value
+    void whole(const A& a, B&) {
+      same = same && a.size() <= static_cast<std::size_t>(end - to);
+      if (same) to = std::copy(a.begin(), a.end(), to);
+    }
     template <typename A>
     void compare(const A& a) {
       same = same && rest + sizeof(A) <= rest_end && std::memcmp(&a, rest, sizeof(A)) == 0;

@@ -88,11 +88,6 @@ TIDEMARK_INLINE DualOf<R, W> through_right(const R& a, const DualOf<R, W>& b) {
   TIDEMARK_INLINE DualOf<R, W> name(const DualOf<R, W>& x) { \
     return through<F>(x);                                    \
   }
-#include "tidemark/tape/function_list.h"
-#undef TIDEMARK_BINARY
-#undef TIDEMARK_BINARY_OF_EQUALS
-#undef TIDEMARK_UNARY
-
 #define TIDEMARK_COMPARE(op)                                                       \
   template <typename R, int W>                                                     \
   TIDEMARK_INLINE bool operator op(const DualOf<R, W>& a, const DualOf<R, W>& b) { \
@@ -108,28 +103,16 @@ TIDEMARK_INLINE DualOf<R, W> through_right(const R& a, const DualOf<R, W>& b) {
   TIDEMARK_INLINE bool operator op(const T& a, const DualOf<R, W>& b) {            \
     return static_cast<R>(a) op b.value;                                           \
   }
-TIDEMARK_COMPARE(<)
-TIDEMARK_COMPARE(<=)
-TIDEMARK_COMPARE(>)
-TIDEMARK_COMPARE(>=)
-TIDEMARK_COMPARE(==)
-TIDEMARK_COMPARE(!=)
-#undef TIDEMARK_COMPARE
 #define TIDEMARK_ROUND(name)                         \
   template <typename R, int W>                       \
   TIDEMARK_INLINE auto name(const DualOf<R, W>& x) { \
     return std::name(math::plain(x));                \
   }
-TIDEMARK_ROUND(floor)
-TIDEMARK_ROUND(ceil)
-TIDEMARK_ROUND(trunc)
-TIDEMARK_ROUND(round)
-TIDEMARK_ROUND(nearbyint)
-TIDEMARK_ROUND(rint)
-TIDEMARK_ROUND(isfinite)
-TIDEMARK_ROUND(isinf)
-TIDEMARK_ROUND(isnan)
-TIDEMARK_ROUND(signbit)
+#include "tidemark/tape/function_list.h"
+#undef TIDEMARK_BINARY
+#undef TIDEMARK_BINARY_OF_EQUALS
+#undef TIDEMARK_UNARY
+#undef TIDEMARK_COMPARE
 #undef TIDEMARK_ROUND
 
 }  // namespace tidemark::tape

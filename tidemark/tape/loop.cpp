@@ -253,8 +253,9 @@ std::vector<std::int64_t> places(std::int64_t steps, std::int64_t slots, std::in
 void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions& options, const Choice& whole,
                         Bytes bytes, CheckpointReport& report) {
   const std::vector<std::byte> first_state = state_of(loop);
-  const LoopFiles files(options.folder,
-                        {steps, checksum(first_state.data(), static_cast<Bytes>(first_state.size()))});
+  std::vector<std::byte> given = loop.save_parameters();
+  given.insert(given.end(), first_state.begin(), first_state.end());
+  const LoopFiles files(options.folder, {steps, checksum(given.data(), static_cast<Bytes>(given.size()))});
   const std::int64_t slots = std::string_view(whole.name) == "store_all" ? steps : whole.slots;
   const std::vector<std::int64_t> at =
       places(steps, slots, std::max<std::int64_t>(0, options.disk / report.state));

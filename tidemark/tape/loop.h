@@ -79,6 +79,8 @@ class TIDEMARK_API Loop {
   // The running adjoint and the value, for progress on disk.
   virtual std::vector<std::byte> save_adjoint() const = 0;
   virtual void restore_adjoint(std::span<const std::byte> from) = 0;
+  // What the loop depends on besides its first state: progress made with other parameters must not be taken up.
+  virtual std::vector<std::byte> save_parameters() const { return {}; }
   // Called once, when one step was taped and all others are said to be like it: makes tapes of that size, with some room, and
   // returns their bytes.
   virtual Bytes settle() = 0;

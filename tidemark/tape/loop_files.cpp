@@ -18,7 +18,7 @@ namespace {
 struct Header {
   char magic[8] = {'T', 'M', 'L', 'O', 'O', 'P', '0', '1'};
   std::int64_t steps = 0;
-  std::uint64_t first_state = 0;
+  std::uint64_t given = 0;
   std::int64_t number = 0;  // the step of a state, the steps left of progress
   std::int64_t bytes = 0;
   std::uint64_t sum = 0;  // of the contents, and of all above
@@ -91,7 +91,7 @@ void LoopFiles::write(const std::string& path, std::int64_t number,
                       std::span<const std::byte> contents) const {
   Header header;
   header.steps = identity_.steps;
-  header.first_state = identity_.first_state;
+  header.given = identity_.given;
   header.number = number;
   header.bytes = static_cast<std::int64_t>(contents.size());
   header.sum = sum_of(header, contents);
@@ -126,9 +126,10 @@ std::optional<std::vector<std::byte>> LoopFiles::read(const std::string& path, s
   std::vector<std::byte> contents(static_cast<std::size_t>(header.bytes));
   if (read_all(file.fd(), contents.data(), contents.size()) != contents.size()) damaged(path, "cut short");
   if (sum_of(header, contents) != header.sum) damaged(path, "damaged (its checksum differs)");
-  if (LoopIdentity{header.steps, header.first_state} != identity_)
+  if (LoopIdentity{header.steps, header.given} != identity_)
     fail(Error::Kind::data,
-         "[checkpointed] {} is of a loop of {} steps from another state vs this one of {} steps; give each "
+         "[checkpointed] {} is of a loop of {} steps from another state, or with other parameters, vs this "
+         "one of {} steps; give each "
          "loop its folder",
          path, header.steps, identity_.steps);
   number = header.number;

@@ -16,7 +16,7 @@ namespace tidemark::tape {
 // Tells one loop from another: a folder is not shared by two.
 struct LoopIdentity {
   std::int64_t steps = 0;
-  std::uint64_t first_state = 0;  // its checksum
+  std::uint64_t given = 0;  // the checksum of its parameters and its first state
   bool operator==(const LoopIdentity&) const = default;
 };
 

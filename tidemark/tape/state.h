@@ -88,6 +88,15 @@ struct Size {
 template <typename F>
 concept TakesSizes = requires { typename std::remove_cvref_t<F>::takes_sizes; };
 
+template <typename T>
+constexpr bool is_flat_range() {
+  if constexpr (Range<const T>)
+    return std::is_arithmetic_v<std::remove_cvref_t<decltype(*std::declval<const T&>().begin())>> &&
+           requires(const T& x) { x.data(); };
+  else
+    return false;
+}
+
 // Calls f with every number, in order.
 template <typename T, typename F>
 void each(T& x, F&& f) {
@@ -102,7 +111,8 @@ void each(T& x, F&& f) {
   }
 }
 
-// Calls f with every number of `a` and the one at its place in `b`, which takes on the sizes of `a`.
+// Calls f with every number of `a` and the one at its place in `b`, which takes on the sizes of `a`; with whole ranges of numbers where f has a
+// `whole` for them.
 template <typename A, typename B, typename F>
 void each_pair(const A& a, B& b, F&& f) {
   if constexpr (Number<A>) {
@@ -110,8 +120,12 @@ void each_pair(const A& a, B& b, F&& f) {
   } else if constexpr (Range<const A>) {
     if constexpr (Resizable<A> && TakesSizes<F>) f(Size{a.size()});
     if constexpr (Resizable<B>) b.resize(a.size());
-    auto other = b.begin();
-    for (const auto& item : a) each_pair(item, *other++, f);
+    if constexpr (is_flat_range<A>() && requires { f.whole(a, b); }) {
+      f.whole(a, b);
+    } else {
+      auto other = b.begin();
+      for (const auto& item : a) each_pair(item, *other++, f);
+    }
   } else {
     auto from = tie(a);
     auto to = tie(b);
@@ -119,15 +133,6 @@ void each_pair(const A& a, B& b, F&& f) {
       (each_pair(std::get<I>(from), std::get<I>(to), f), ...);
     }(std::make_index_sequence<std::tuple_size_v<decltype(from)>>());
   }
-}
-
-template <typename T>
-constexpr bool is_flat_range() {
-  if constexpr (Range<const T>)
-    return std::is_arithmetic_v<std::remove_cvref_t<decltype(*std::declval<const T&>().begin())>> &&
-           requires(const T& x) { x.data(); };
-  else
-    return false;
 }
 
 // Snapshots: the bytes of every number; a range that can be resized has its size in front.

@@ -188,17 +188,20 @@ void BasicTape<Real>::need_recorded(const Scalar& x, const char* what) const {
     refuse(recording_of(x.key()), recording_of(this->next_));
 }
 
+// Zeros are written here, not when an earlier sweep is forgotten: the sweep then finds them in the caches.
 template <typename Real>
 Real* BasicTape<Real>::prepare_adjoints(std::uint32_t width) {
-  const Bytes used = static_cast<Bytes>(index_of(swept_)) * width_ * static_cast<Bytes>(sizeof(Real));
   const Bytes bytes = static_cast<Bytes>(index_of(this->next_)) * width * static_cast<Bytes>(sizeof(Real));
   if (bytes > adjoints_.bytes()) {
     adjoints_ = Pages();
     adjoints_ = Pages(bytes);
-  } else if (used > 0) {
-    std::memset(adjoints_.data(), 0, static_cast<std::size_t>(used));
+    dirty_ = bytes;
+  } else {
+    if (const Bytes old = std::min(dirty_, bytes); old > 0)
+      std::memset(adjoints_.data(), 0, static_cast<std::size_t>(old));
+    dirty_ = std::max(dirty_, bytes);
   }
-  width_ = width;
+  width_ = directions_ = width;
   swept_ = this->next_;
   return reinterpret_cast<Real*>(adjoints_.data());
 }
@@ -295,6 +298,7 @@ void BasicTape<Real>::reverse_each(std::span<const Scalar> ys) {
   for (const Scalar& y : ys) need_recorded(y, "reverse_each");
   const std::uint32_t width = ys.size() <= 2 ? static_cast<std::uint32_t>(ys.size()) : ys.size() <= 4 ? 4 : 8;
   Real* adjoints = prepare_adjoints(width);
+  directions_ = static_cast<std::uint32_t>(ys.size());
   for (std::size_t i = 0; i < ys.size(); ++i)
     adjoints[std::size_t{index_of(ys[i].key())} * width + i] = Real(1);
   sweep(position(), {});
@@ -305,8 +309,8 @@ Real BasicTape<Real>::adjoint(const Scalar& x, int direction) const {
   need_recorded(x, "adjoint");
   if (width_ == 0 || index_of(x.key()) >= index_of(swept_))
     fail(Error::Kind::usage, "[adjoint] no sweep since the variable was recorded; call reverse first");
-  if (direction < 0 || direction >= static_cast<int>(width_))
-    fail(Error::Kind::usage, "[adjoint] direction {} vs {} swept", direction, width_);
+  if (direction < 0 || direction >= static_cast<int>(directions_))
+    fail(Error::Kind::usage, "[adjoint] direction {} vs {} swept", direction, directions_);
   return reinterpret_cast<const Real*>(
       adjoints_.data())[std::size_t{index_of(x.key())} * width_ + static_cast<std::size_t>(direction)];
 }
@@ -317,16 +321,9 @@ void BasicTape<Real>::reset() {
   this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;
   externals_.clear();
   inputs_ = this->run_count_ = 0;
-  clear_adjoints();
-  enter(0, 0, 0);
-}
-
-template <typename Real>
-void BasicTape<Real>::clear_adjoints() {
-  const Bytes used = static_cast<Bytes>(index_of(swept_)) * width_ * static_cast<Bytes>(sizeof(Real));
-  if (used > 0) std::memset(adjoints_.data(), 0, static_cast<std::size_t>(used));
   width_ = 0;
   swept_ = 0;
+  enter(0, 0, 0);
 }
 
 template <typename Real>
@@ -379,7 +376,8 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
         if (inputs[j].active())
           rows[at + i][j] = adjoints[std::size_t{index_of(inputs[j].key())} * width + i];
   }
-  clear_adjoints();
+  width_ = 0;
+  swept_ = 0;
   rewind(begin);
   std::vector<Scalar> results;
   results.reserve(outputs.size());

@@ -172,7 +172,6 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   void need_thread() const;
   void need_recorded(const Scalar& x, const char* what) const;
   Real* prepare_adjoints(std::uint32_t width);
-  void clear_adjoints();
   void sweep(const Position& from, const Position& to);
   static std::size_t descriptor_words(std::uint32_t n) { return 1 + 2 * static_cast<std::size_t>(n); }
 
@@ -183,7 +182,9 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   std::vector<External> externals_;
   std::int64_t inputs_ = 0;
   Pages adjoints_;
-  std::uint32_t width_ = 0;                         // directions of the last sweep; 0: none
+  Bytes dirty_ = 0;                                 // of them, which earlier sweeps may have left numbers in
+  std::uint32_t width_ = 0;                         // room for directions in the last sweep; 0: none
+  std::uint32_t directions_ = 0;                    // of them in use
   Key swept_ = 0;                                   // up to here
   std::atomic<const void*> recorded_by_ = nullptr;  // a thread, by the address of its `current`
 };

@@ -64,6 +64,12 @@ class TapedLoop : public Loop {
     fields::read(parameter_adjoint_, fields::read(adjoint_, fields::read(value_, from.data())));
   }
 
+  std::vector<std::byte> save_parameters() const override {
+    std::vector<std::byte> saved(static_cast<std::size_t>(fields::bytes(parameters_)));
+    fields::write(parameters_, saved.data());
+    return saved;
+  }
+
   Bytes settle() override {
     settled_ = true;
     const Bytes used = last_.tape + last_.tape / 8 + 8_KiB, adjoints = last_.adjoints + last_.adjoints / 8;

@@ -136,6 +136,17 @@ using NodeOf = std::remove_cvref_t<decltype(node(std::declval<const T&>()))>;
 template <typename T>
 using RealOf = typename NodeOf<T>::Real;
 
+// Comparisons and roundings look at the value: what they give is passive.
+template <typename T>
+TIDEMARK_INLINE auto plain_value(const T& x) {
+  if constexpr (IsActive<T>::value)
+    return math::plain(x.value());
+  else if constexpr (IsNode<T>::value)
+    return math::plain(x.value);
+  else
+    return x;
+}
+
 // A term and a term, a term and a number, a number and a term.
 #define TIDEMARK_BINARY(name, F)                                                       \
   template <Term A, Term B>                                                            \
@@ -172,57 +183,29 @@ using RealOf = typename NodeOf<T>::Real;
   TIDEMARK_INLINE auto name(const X& x) { \
     return Unary<F, NodeOf<X>>(node(x));  \
   }
-#include "tidemark/tape/function_list.h"
-#undef TIDEMARK_BINARY
-#undef TIDEMARK_BINARY_OF_EQUALS
-#undef TIDEMARK_UNARY
-
-template <Term X>
-TIDEMARK_INLINE X operator+(const X& x) {
-  return x;
-}
-
-// Comparisons and roundings look at the value: what they give is passive.
-template <typename T>
-TIDEMARK_INLINE auto plain_value(const T& x) {
-  if constexpr (IsActive<T>::value)
-    return math::plain(x.value());
-  else if constexpr (IsNode<T>::value)
-    return math::plain(x.value);
-  else
-    return x;
-}
 #define TIDEMARK_COMPARE(op)                                 \
   template <typename A, typename B>                          \
     requires(Term<A> || Term<B>)                             \
   TIDEMARK_INLINE bool operator op(const A& a, const B& b) { \
     return plain_value(a) op plain_value(b);                 \
   }
-TIDEMARK_COMPARE(<)
-TIDEMARK_COMPARE(<=)
-TIDEMARK_COMPARE(>)
-TIDEMARK_COMPARE(>=)
-TIDEMARK_COMPARE(==)
-TIDEMARK_COMPARE(!=)
-#undef TIDEMARK_COMPARE
 #define TIDEMARK_ROUND(name)              \
   template <Term X>                       \
   TIDEMARK_INLINE auto name(const X& x) { \
     using std::name;                      \
     return name(plain_value(x));          \
   }
-TIDEMARK_ROUND(floor)
-TIDEMARK_ROUND(ceil)
-TIDEMARK_ROUND(trunc)
-TIDEMARK_ROUND(round)
-TIDEMARK_ROUND(nearbyint)
-TIDEMARK_ROUND(rint)
-TIDEMARK_ROUND(lround)
-TIDEMARK_ROUND(isfinite)
-TIDEMARK_ROUND(isinf)
-TIDEMARK_ROUND(isnan)
-TIDEMARK_ROUND(signbit)
+#include "tidemark/tape/function_list.h"
+#undef TIDEMARK_BINARY
+#undef TIDEMARK_BINARY_OF_EQUALS
+#undef TIDEMARK_UNARY
+#undef TIDEMARK_COMPARE
 #undef TIDEMARK_ROUND
+
+template <Term X>
+TIDEMARK_INLINE X operator+(const X& x) {
+  return x;
+}
 
 template <typename A, typename B, typename C>
   requires(Term<A> || Term<B> || Term<C>)
