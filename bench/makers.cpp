@@ -1,6 +1,7 @@
 // What other makers (docs/makers.md) and micro-batches gain: predicted seconds of a training step within a budget, with recomputation
 // alone, with the lossless makers, with bf16 allowed, and with the batch split where that is better. Plans only; nothing runs.
-// Budgets are parts of the way from the least that recomputation found to keeping everything.
+// Budgets are parts of the way from the least that recomputation found to keeping everything. Beside each time stands the bound: what
+// no plan with those makers can beat, so that it shows whether costs or the search leave them out.
 //   bench_makers [SECONDS [MODEL…]]    planner's time for each plan; default 5
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
@@ -57,8 +58,9 @@ struct Planner {
         if (s.kind == plan::Step::Kind::run && c.binding().node_of_task[t] < 0)
           ++used[c.problem().tasks[t].kind];
       }
-      char text[32];
-      std::snprintf(text, sizeof text, "%.1f", 1e3 * c.plan().seconds);
+      char text[64];
+      std::snprintf(text, sizeof text, "%.1f (≥ %.1f)", 1e3 * c.plan().seconds,
+                    1e3 * c.plan().seconds_bound.value_or(0));
       std::string out = text;
       if (c.micro_batches() > 1) out += " in " + std::to_string(c.micro_batches());
       for (const auto& [kind, n] : used) out += ", " + std::to_string(n) + " " + kind;

@@ -23,7 +23,7 @@ struct Design {
 constexpr double kWall = 0.6, kWanted = -0.35;
 
 int main(int argc, char** argv) {
-  const auto step = [](auto& s, const auto& design, std::int64_t) {
+  const auto step = [](auto& s, const auto& design) {
     using std::sin;
     s.speed = s.speed - 0.02 * (4.0 * sin(s.angle) + design.damping * s.speed - design.push);
     s.angle = s.angle + 0.02 * s.speed;
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     Pendulum<double> s = start;
     for (std::int64_t i = 0; i < 400; ++i) {
       angles.push_back(s.angle);
-      step(s, design, i);
+      step(s, design);
     }
     swings.push_back(angles);
   };

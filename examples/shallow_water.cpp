@@ -27,7 +27,7 @@ const std::vector<std::size_t> kGauges = [] {
   return all;
 }();
 
-const auto step = [](auto& s, const auto&, std::int64_t) {
+const auto step = [](auto& s, const auto&) {
   constexpr double kGravity = 0.2, kDepth = 1.0;
   for (std::size_t y = 0; y + 1 < kWide; ++y)
     for (std::size_t x = 0; x + 1 < kWide; ++x) {
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
     truth.height[i] = 0.2 * std::exp(-0.08 * (x * x + y * y));
   }
   Water<double> end = truth;
-  for (std::size_t i = 0; i < kSteps; ++i) step(end, 0, 0);
+  for (std::size_t i = 0; i < kSteps; ++i) step(end, 0);
   const auto misfit = [heard = end.heard](const auto& s, const auto&) {
     std::remove_cvref_t<decltype(s.weight)> sum = 0.0;
     for (std::size_t i = 0; i < heard.size(); ++i) sum += (s.heard[i] - heard[i]) * (s.heard[i] - heard[i]);

@@ -53,7 +53,7 @@ Result by_tape(const problems::Burgers& p, Tape& tape) {
   return r;
 }
 
-const auto burgers_step = [](auto& s, const auto&, std::int64_t) {
+const auto burgers_step = [](auto& s, const auto&) {
   using T = std::remove_cvref_t<decltype(s.u[0])>;
   static thread_local std::vector<T> flux;
   flux.resize(s.u.size());

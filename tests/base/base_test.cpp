@@ -17,6 +17,9 @@ TEST(Bytes, ReadsAndWrites) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1536), "1.50 KiB");
   EXPECT_EQ(format_bytes(5_GiB), "5.00 GiB");
+  EXPECT_EQ(format_bytes(1_MiB + 64, 1_MiB), "1.00 MiB (1048640 bytes)");
+  EXPECT_EQ(format_bytes(1_MiB, 1_MiB), "1.00 MiB");
+  EXPECT_EQ(format_bytes(2_MiB, 1_MiB), "2.00 MiB");
   EXPECT_EQ(parse_bytes("4096"), 4096);
   EXPECT_EQ(parse_bytes("1.5 MiB"), 1536_KiB);
   EXPECT_EQ(parse_bytes("2GB"), 2000000000);
@@ -30,7 +33,8 @@ TEST(Bytes, ReadsAndWrites) {
 // The known-answer vectors of the Random123 distribution.
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(Philox::block(0, 0, 0), (Philox::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(Philox::block(~0ull, ~0ull, ~0ull), (Philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(Philox::block(~0ull, ~0ull, ~0ull),
+            (Philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
 }
 
 TEST(ParallelFor, CoversEveryIndexOnce) {
@@ -64,7 +68,15 @@ TEST(Text, MissingFileNamesIt) {
 
 TEST(Json, WritesNestedValues) {
   JsonWriter w;
-  w.begin_object().field("a", 1).key("b").begin_array().value(0.1).value("x\"\n").value(true).end_array().end_object();
+  w.begin_object()
+      .field("a", 1)
+      .key("b")
+      .begin_array()
+      .value(0.1)
+      .value("x\"\n")
+      .value(true)
+      .end_array()
+      .end_object();
   EXPECT_EQ(w.text(), R"({"a": 1, "b": [0.1, "x\"\n", true]})");
 }
 

@@ -85,6 +85,22 @@ class Models(Cli):
         self.says(WRONG, "lots", "verify", *MLP, "--budget", "lots")
         self.says(WRONG, "none of", "verify", self.chain, "--budget", "60%")     # a problem cannot be run
 
+    def test_other_means(self):
+        for means in [["--host", "64MiB"], ["--disk", self.folder.name + ":64MiB"], ["--micro-batches", "2"], ["--micro-batches", "split", "--makers", "off"]]:
+            self.assertTrue(self.json_of("verify", "verify", *GPT, "--budget", "min", *means, *QUICK)["bitwise_equal"], means)
+        least = {}
+        for parts in ["1", "4"]:
+            least[parts] = self.json_of("plan", "plan", "mlp", "--batch", "2048", *MLP[3:], "--budget", "min", "--micro-batches", parts, *QUICK)["peak"]
+        self.assertLess(least["4"], least["1"])
+        problem = json.loads(self.run_it("pose", *GPT, "--host", "64MiB").stdout)
+        self.assertEqual([(name, t["bytes"]) for name, t in problem["tiers"].items()], [("host", 64 << 20)])
+        self.says(WRONG, "folder:20GiB", "plan", *GPT, "--budget", "60%", "--disk", "20GiB")
+        self.says(WRONG, "is no folder", "verify", *GPT, "--budget", "60%", "--disk", "/nowhere:1GiB")
+        self.says(WRONG, "no number of parts", "verify", *GPT, "--budget", "60%", "--micro-batches", "few")
+        self.says(WRONG, "give a number", "plan", *GPT, "--budget", "60%", "--micro-batches", "split")
+        self.says(WRONG, "neither on nor off", "verify", *GPT, "--budget", "60%", "--makers", "maybe")
+        self.says(WRONG, "--host is for models", "plan", self.chain, "--budget", "60%", "--host", "1GiB")
+
     def test_bench(self):
         lines = self.json_of("bench", "bench", *MLP, "--budget", "95%,min", "--steps", "1", *QUICK)
         self.assertEqual(len(lines), 3)

@@ -9,6 +9,7 @@
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/random.h"
@@ -31,6 +32,7 @@ TEST(MicroBatches, NameWhoReadsASumOverTheBatch) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("sub (micro_batches_test.cpp:"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("what sum (micro_batches_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("cut were f32(6,4)"), std::string::npos) << e.what();
   }
 }
 
@@ -88,6 +90,74 @@ TEST(MicroBatches, APatternNamesAllPartsOrOne) {
   EXPECT_NE(all.find("h@1"), std::string::npos) << all;
   EXPECT_NE(all.find("h@2"), std::string::npos) << all;
   EXPECT_EQ(one.find("h@1"), std::string::npos) << one;
+}
+
+// A weight in front of the batch that is as long as it.
+TEST(MicroBatches, AreOfTheBatchAlone) {
+  const auto f = [](const Tensor& w, const Tensor& x, const Tensor& y) { return mean(square(matmul(x, w) - y)); };
+  const Tensor w = full({8, 8}, 0.25), x = full({8, 8}, 0.5), y = full({8, 8}, 1.5);
+  const float whole = compile(f)(w, x, y).item<float>();
+  EXPECT_FLOAT_EQ(compile(f, {.micro_batches = 4})(w, x, y).item<float>(), whole);
+  // Named, also where it stands first.
+  const auto g = [&](const Tensor& batch, const Tensor& weight) { return mean(square(matmul(batch, weight))); };
+  auto named = compile(g, {.micro_batches = {4, {0}}});
+  EXPECT_FLOAT_EQ(named(x, full({8, 3}, 0.25)).item<float>(), compile(g)(x, full({8, 3}, 0.25)).item<float>());
+  EXPECT_EQ(named.plan_for(x, full({8, 3}, 0.25)).micro_batches(), 4);
+  const auto refused = [&](MicroBatches how, Error::Kind kind, const char* words) {
+    try {
+      compile(f, {.micro_batches = std::move(how)})(w, x, y);
+      ADD_FAILURE() << "split";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), kind) << e.what();
+      EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+  };
+  refused({4, {3}}, Error::Kind::usage, "argument 3 vs 3 arguments");
+}
+
+// Time first, and all steps as rows of one matrix: the batch is in stretches of its rows.
+TEST(MicroBatches, CutTheStepsOfALoopThatIsWrittenOut) {
+  constexpr std::int64_t kSteps = 3, kBatch = 8, kWide = 5;
+  const auto f = [](const Tensor& w, const Tensor& rows, const Tensor& x) {
+    const Tensor all = matmul(reshape(permute(x, {1, 0, 2}), {kSteps * kBatch, kWide}), w) * rows;
+    const Tensors steps = split(all, static_cast<int>(kSteps), 0);
+    Tensors states;
+    Tensor state = slice(all, 0, kBatch, 2 * kBatch);
+    for (const Tensor& step : steps) states.push_back(state = tanh(state + step));
+    const Tensor last = concat(states, 0);
+    return std::tuple(all, reshape(last, {kSteps, kBatch, kWide}), sum(square(last)));
+  };
+  const auto counted = [](const Shape& shape, int salt) {
+    std::vector<float> data(static_cast<std::size_t>(shape.numel()));
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(salt)) % 11) / 8 - 0.5f;
+    return tensor(data, shape);
+  };
+  const Tensor w = counted({kWide, kWide}, 1), rows = counted({kSteps * kBatch, 1}, 2), x = counted({kBatch, kSteps, kWide}, 3);
+  const auto whole = compile(f)(w, rows, x);
+  auto split_up = compile(f, {.micro_batches = 4});
+  const auto parts = split_up(w, rows, x);
+  EXPECT_EQ(split_up.plan_for(w, rows, x).micro_batches(), 4);
+  const auto near = [](const Tensor& a, const Tensor& b) {
+    ASSERT_EQ(a.shape(), b.shape());
+    for (std::int64_t i = 0; i < a.numel(); ++i)
+      ASSERT_NEAR(a.data<float>()[static_cast<std::size_t>(i)], b.data<float>()[static_cast<std::size_t>(i)], 1e-5) << i;
+  };
+  near(std::get<0>(parts), std::get<0>(whole));
+  near(std::get<1>(parts), std::get<1>(whole));
+  near(std::get<2>(parts), std::get<2>(whole));
+}
+
+TEST(MicroBatches, ALoopThatIsNotCutIsNamed) {
+  const auto f = [](const Tensor& x) {
+    return sum(scan(3, x, [](const Tensor& s) { return tanh(s); }));
+  };
+  try {
+    compile(f, {.micro_batches = 2})(full({4, 3}, 1.0));
+    FAIL() << "split";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("scan (micro_batches_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("is not cut"), std::string::npos) << e.what();
+  }
 }
 
 TEST(MicroBatches, NeedABatchThatDivides) {

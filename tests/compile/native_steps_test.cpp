@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/tape/flow.h"
 #include "tidemark/base/random.h"
 #include "tidemark/compile/compiled.h"
 #include "tidemark/front/eager.h"
@@ -16,6 +17,10 @@
 namespace tidemark {
 namespace {
 
+using flow::Control;
+using flow::flow_loss;
+using flow::kControl;
+using flow::numbers_of;
 using ::testing::HasSubstr;
 
 template <typename T>
@@ -23,44 +28,13 @@ struct Flow {
   std::vector<T> u;
   T dissipated{};
 };
-template <typename T>
-struct Control {
-  T viscosity{};
-  std::array<T, 4> force{};
+// A parameter that every cell reads, and a sum over all of them.
+const auto flow_step = [](auto& s, const auto& p) {
+  flow::advance_flow(s, p, [&](std::size_t k) { return p.force[k % 4]; });
+  for (const auto& v : s.u) s.dissipated += p.viscosity * v * v;
 };
-// Burgers with viscosity; a parameter that every cell reads, and a sum over all of them.
-const auto flow_step = [](auto& s, const auto& p, std::int64_t) {
-  using T = std::remove_cvref_t<decltype(s.dissipated)>;
-  using std::abs;
-  using std::max;
-  const std::size_t n = s.u.size();
-  std::vector<T> flux(n);
-  for (std::size_t k = 0; k + 1 < n; ++k)
-    flux[k] = 0.25 * (s.u[k] * s.u[k] + s.u[k + 1] * s.u[k + 1]) -
-              (p.viscosity + 0.5 * max(abs(s.u[k]), abs(s.u[k + 1]))) * (s.u[k + 1] - s.u[k]);
-  for (std::size_t k = 1; k + 1 < n; ++k)
-    s.u[k] = s.u[k] - 0.1 * (flux[k] - flux[k - 1]) + 0.01 * p.force[k % 4];
-  for (const T& v : s.u) s.dissipated += p.viscosity * v * v;
-};
-const auto flow_loss = [](const auto& s, const auto& p) {
-  std::remove_cvref_t<decltype(s.dissipated)> total = s.dissipated * p.force[0];
-  for (const auto& v : s.u) total += v * v;
-  return total;
-};
-Flow<double> flow_start(std::size_t n) {
-  Flow<double> s;
-  for (std::size_t i = 0; i < n; ++i) s.u.push_back(std::sin(0.4 * static_cast<double>(i)));
-  return s;
-}
-const Control<double> kControl{0.05, {0.1, -0.2, 0.3, 0.05}};
+Flow<double> flow_start(std::size_t n) { return flow::flow_start<Flow<double>>(n); }
 
-template <typename G>
-std::vector<double> bits_of(const G& g) {
-  std::vector<double> all{g.value, g.state.dissipated, g.parameters.viscosity};
-  all.insert(all.end(), g.state.u.begin(), g.state.u.end());
-  all.insert(all.end(), g.parameters.force.begin(), g.parameters.force.end());
-  return all;
-}
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
@@ -120,7 +94,7 @@ struct Depth {
   std::vector<T> bed;
 };
 constexpr std::size_t kWide = 9, kHigh = 7;
-const auto grid_step = [](auto& s, const auto& p, std::int64_t) {
+const auto grid_step = [](auto& s, const auto& p) {
   using std::exp;
   using T = std::remove_cvref_t<decltype(s.h[0])>;
   std::vector<T> next = s.h;
@@ -164,7 +138,7 @@ TEST(NativeSteps, EveryBudgetGivesTheTapesBits) {
   const Bytes least = all.report.beside + all.report.state + all.report.tape;
   for (const Bytes memory : {least, least + 2_KiB, least + 9_KiB, 1_GiB}) {
     const auto g = checkpointed(step, flow_loss, start, kControl, n, {.memory = memory});
-    EXPECT_TRUE(same_bits(bits_of(g), bits_of(taped)));
+    EXPECT_TRUE(same_bits(numbers_of(g), numbers_of(taped)));
     EXPECT_EQ(g.report.compiled_steps, n) << g.report.not_compiled;
     EXPECT_EQ(g.report.paths, 1);
     EXPECT_EQ(g.report.peak, g.report.measured_peak);
@@ -183,7 +157,7 @@ template <typename T>
 struct Floor {
   T gravity{}, bounce{};
 };
-const auto ball_step = [](auto& s, const auto& p, std::int64_t) {
+const auto ball_step = [](auto& s, const auto& p, auto) {
   s.speed = s.speed - 0.05 * p.gravity;
   s.height = s.height + 0.05 * s.speed;
   if (s.height < 0.0) {
@@ -216,7 +190,7 @@ TEST(NativeSteps, AGuardThatFailsRecordsTheOtherPath) {
 }
 
 TEST(NativeSteps, WhatCannotBeTracedIsTaped) {
-  const auto step = [](auto& s, const auto& p, std::int64_t) {
+  const auto step = [](auto& s, const auto& p) {
     using std::atan;
     s.height = s.height + 0.1 * atan(p.bounce * s.speed);
   };
@@ -227,7 +201,7 @@ TEST(NativeSteps, WhatCannotBeTracedIsTaped) {
   EXPECT_THAT(g.report.not_compiled, HasSubstr("atan"));
   EXPECT_EQ(g.parameters.bounce, taped.parameters.bounce);
   // Nor what changes a field that no trace sees.
-  const auto changing = [](auto& s, const auto& p, std::int64_t) {
+  const auto changing = [](auto& s, const auto& p) {
     s.height = s.height * p.bounce;
     ++s.kind;
   };
@@ -237,24 +211,99 @@ TEST(NativeSteps, WhatCannotBeTracedIsTaped) {
   EXPECT_THAT(h.report.not_compiled, HasSubstr("no T"));
 }
 
-TEST(NativeSteps, StepsThatDependOnTheirNumberNeedAPeriod) {
-  const auto step = [](auto& s, const auto& p, std::int64_t i) {
-    s.height = s.height + (i % 3 == 0 ? 0.1 : 0.2) * p.bounce * s.height;
-  };
-  try {
-    checkpointed(compiled(step, {.compiler = native_steps()}), ball_loss, kBall, kFloor, 20,
-                 {.memory = 1_MiB});
-    FAIL() << "a step that depends on its number was compiled as if not";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), Error::Kind::usage);
-    EXPECT_THAT(e.what(), HasSubstr("period"));
-  }
-  const auto taped = checkpointed(step, ball_loss, kBall, kFloor, 20, {.memory = 1_MiB});
-  const auto g = checkpointed(compiled(step, {.compiler = native_steps(), .period = 3}), ball_loss, kBall,
-                              kFloor, 20, {.memory = 1_MiB});
-  EXPECT_EQ(g.report.compiled_steps + g.report.taped_steps, 20);
-  EXPECT_EQ(g.report.paths, 3);
+// Every gradient is compared with the tape's; returns the report of the compiled one.
+template <typename Step>
+CheckpointReport same_as_taped(const Step& step, const CompiledStep<Step>& code, std::int64_t n,
+                               const Ball<double>& start = kBall) {
+  const auto taped = checkpointed(step, ball_loss, start, kFloor, n, {.memory = 1_MiB});
+  const auto g = checkpointed(code, ball_loss, start, kFloor, n, {.memory = 1_MiB});
+  EXPECT_EQ(g.value, taped.value);
+  EXPECT_EQ(g.state.height, taped.state.height);
+  EXPECT_EQ(g.state.speed, taped.state.speed);
+  EXPECT_EQ(g.parameters.gravity, taped.parameters.gravity);
   EXPECT_EQ(g.parameters.bounce, taped.parameters.bounce);
+  EXPECT_EQ(g.report.compiled_steps + g.report.taped_steps, n);
+  return g.report;
+}
+template <typename Step>
+CheckpointReport same_as_taped(const Step& step, std::int64_t n) {
+  return same_as_taped(step, compiled(step, {.compiler = native_steps()}), n);
+}
+
+// At rest every step gives the same state, whatever it does with it: only the gradient tells.
+TEST(NativeSteps, WhatAStepAsksOfItsNumberIsAFact) {
+  const Ball<double> rest{0.0, 0.0};
+  const auto rare = [](auto& s, const auto& p, auto i) {
+    s.height = s.height + 0.01 * s.speed;
+    s.speed = s.speed + 0.01 * s.height;
+    if (i == 217) s.height = p.bounce * s.height;
+    if (i >= 300 && i + 1 < 305) s.speed = 0.5 * s.speed;
+  };
+  const CheckpointReport r = same_as_taped(rare, compiled(rare, {.compiler = native_steps()}), 400, rest);
+  EXPECT_EQ(r.compiled_steps, 400) << r.not_compiled;
+
+  const CheckpointReport third = same_as_taped(
+      [](auto& s, const auto& p, auto i) {
+        s.height = s.height + (i % 3 == 0 ? 0.1 : 0.2) * p.bounce * s.height;
+        s.speed = s.speed + s.height * 0.01 * static_cast<double>(i / 20);
+      },
+      40);
+  EXPECT_EQ(third.compiled_steps, 40) << third.not_compiled;
+  EXPECT_EQ(third.paths, 6);
+}
+
+TEST(NativeSteps, ANumberAsAValueIsAnInput) {
+  const CheckpointReport r = same_as_taped(
+      [](auto& s, const auto& p, auto i) {
+        using T = std::remove_cvref_t<decltype(s.height)>;
+        using std::sin;
+        s.speed = s.speed + 0.1 * sin(0.3 * T(i + 1)) * p.bounce * s.height + i * p.gravity * 1e-4;
+        s.height = s.height + 0.05 * s.speed;
+      },
+      120);
+  EXPECT_EQ(r.compiled_steps, 120) << r.not_compiled;
+  EXPECT_EQ(r.paths, 1);
+}
+
+TEST(NativeSteps, ANumberTakenAsAnIntegerIsLeftToTheTape) {
+  const CheckpointReport r =
+      same_as_taped([](auto& s, const auto& p,
+                       std::int64_t i) { s.height = s.height + (i == 17 ? 0.1 : 0.2) * p.bounce * s.height; },
+                    20);
+  EXPECT_EQ(r.taped_steps, 20);
+  EXPECT_THAT(r.not_compiled, HasSubstr("`auto i`"));
+}
+
+TEST(NativeSteps, WhatAStepCapturesMayChangeBetweenGradients) {
+  double rate = 0.1;
+  bool damped = false;
+  const auto step = [&](auto& s, const auto& p) {
+    s.height = s.height + rate * s.speed;
+    if (damped) s.speed = s.speed * p.bounce;
+  };
+  const auto code = compiled(step, {.compiler = native_steps()});
+  const Ball<double> rest{0.0, 0.0};
+  EXPECT_EQ(same_as_taped(step, code, 30, rest).compiled_steps, 30);
+  rate = 0.2;
+  EXPECT_EQ(same_as_taped(step, code, 30, rest).compiled_steps, 30);
+  damped = true;
+  EXPECT_EQ(same_as_taped(step, code, 30, rest).compiled_steps, 30);
+  damped = false;
+  EXPECT_EQ(same_as_taped(step, code, 30, rest).paths, 1);
+}
+
+// Along one path only, which no recording of another sees.
+TEST(NativeSteps, AFieldThatIsNoTMayChangeAlongTheWay) {
+  const auto step = [](auto& s, const auto& p) {
+    s.speed = s.speed - 0.05 * p.gravity;
+    s.height = s.height + 0.05 * s.speed;
+    if (s.kind == 4) s.height = s.height * p.bounce;
+    if (s.height < -2.0 && s.kind == 3) s.kind = 4;
+  };
+  const CheckpointReport r = same_as_taped(step, 60);
+  EXPECT_GT(r.compiled_steps, 0);
+  EXPECT_GT(r.taped_steps, 0);
+  EXPECT_THAT(r.not_compiled, HasSubstr("no T"));
 }
 
 TEST(NativeSteps, WithoutACompilerAreRefused) {

@@ -120,7 +120,9 @@ TEST(Fuse, WhatTheBackwardPassNeedsIsNotMadeInTheForwardPass) {
   const auto f = [](const Tensor& w, const Tensor& x) { return sum(matmul(tanh(matmul(x, w)), w)); };
   const Graph g = optimise(trace(grad(f), abstract({{8, 8}}), abstract({{4, 8}})));
   for (const Node& n : g.nodes) {
-    if (std::string(n.op->name) == "fused") EXPECT_EQ(n.out.size(), 1u) << print(g);
+    if (std::string(n.op->name) == "fused") {
+      EXPECT_EQ(n.out.size(), 1u) << print(g);
+    }
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <set>
+#include <sstream>
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/tiers.h"
@@ -153,6 +155,40 @@ TEST(Tiers, StateOnDiskLiesInAFileAndIsUpdatedThere) {
   const State next = f(s, images()).first;
   EXPECT_EQ(bits(s), before);
   EXPECT_EQ(bits(next), expected(3));
+}
+
+struct Frozen {
+  Tensor table;
+};
+
+TEST(Tiers, WhatIsOnlyReadIsCopiedToDiskOnce) {
+  // The files of this process by their numbers: a copy made anew is another one.
+  const auto files = [] {
+    std::ifstream maps("/proc/self/maps");
+    std::set<std::string> numbers;
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find("tidemark-state-") == std::string::npos) continue;
+      std::istringstream words(line);
+      std::string range, rights, offset, device, number;
+      words >> range >> rights >> offset >> device >> number;
+      numbers.insert(number);
+    }
+    return numbers;
+  };
+  TierSpec tier = fast(disk(TIDEMARK_BINARY_DIR, 8_MiB));
+  tier.holds = {"table"};
+  auto f = compile([](const Frozen& p, const Tensor& x) { return sum(matmul(x, p.table)); }, {.tiers = {tier}});
+  const Frozen p{full({16, 16}, 2.0)};
+  const Tensor x = full({4, 16}, 0.5);
+  EXPECT_FLOAT_EQ(f(p, x).item<float>(), 4 * 16 * 16);
+  const std::set<std::string> once = files();
+  EXPECT_EQ(once.size(), 1u);
+  EXPECT_FLOAT_EQ(f(p, x).item<float>(), 4 * 16 * 16);
+  EXPECT_EQ(files(), once);
+  // The same storage with other contents is copied again.
+  reinterpret_cast<float*>(p.table.storage()->data())[0] = 10;
+  EXPECT_FLOAT_EQ(f(p, x).item<float>(), 4 * 16 * 16 + 4 * 0.5f * 8);
+  EXPECT_NE(files(), once);
 }
 
 TEST(Tiers, AFailureLeavesTheStateAsItWas) {

@@ -31,7 +31,9 @@ TEST(Turn, AProductReadOnlyTransposedIsComputedTransposed) {
   EXPECT_EQ(count(g, "matmul"), 1);
   EXPECT_EQ(count(g, "permute"), 2);  // of the operands: views
   for (const Node& n : g.nodes) {
-    if (std::string(n.op->name) == "matmul") EXPECT_EQ(g.type(n.out[0]).shape, (Shape{5, 4}));
+    if (std::string(n.op->name) == "matmul") {
+      EXPECT_EQ(g.type(n.out[0]).shape, (Shape{5, 4}));
+    }
   }
 }
 

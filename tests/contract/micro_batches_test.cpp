@@ -34,6 +34,8 @@ const Case kBert{
      .seq = 11,
      .sizes = {{"vocab", 29}, {"positions", 16}, {"width", 24}, {"depth", 2}, {"heads", 3}, {"hidden", 40}}}};
 const Case kVgg{"vgg16", {.batch = 4, .size = 32, .sizes = {{"width", 4}, {"hidden", 20}, {"classes", 7}}}};
+const Case kLstm{
+    "lstm", {.batch = 4, .seq = 5, .dropout = 0.25, .sizes = {{"vocab", 23}, {"hidden", 10}, {"depth", 2}}}};
 const Case kResnet{
     "resnet18",
     {.batch = 4,
@@ -72,7 +74,7 @@ TEST_P(MicroBatchesOf, GiveTheBitsOfTheSamePartsWithEverythingKept) {
   EXPECT_NEAR(wanted[0], whole[0], 1e-5 * std::abs(whole[0]));
   EXPECT_NEAR(wanted[1], whole[1], 1e-3 * std::abs(whole[1]));
 }
-INSTANTIATE_TEST_SUITE_P(Zoo, MicroBatchesOf, testing::Values(kMlp, kGpt, kVit, kLlama, kBert, kVgg),
+INSTANTIATE_TEST_SUITE_P(Zoo, MicroBatchesOf, testing::Values(kMlp, kGpt, kVit, kLlama, kBert, kVgg, kLstm),
                          [](const auto& info) {
                            return std::string(info.param.model).substr(0, 3) + std::to_string(info.index);
                          });

@@ -41,7 +41,7 @@ class OpCase {
   struct Way {
     std::vector<int> known;
     int wanted;
-    std::int64_t parts;
+    std::int64_t parts, stretch;
   };
   std::vector<Way> ways() const;
   std::optional<Cut> cut(const Way& way, std::int64_t part) const;

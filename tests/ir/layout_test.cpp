@@ -100,8 +100,12 @@ TEST(Layout, StrictReadersShareOneCopy) {
   const Graph g = w.laid_out();
   EXPECT_EQ(count(g, copy_op), 1);
   for (const Node& node : g.nodes) {
-    if (node.op == &strict_op) EXPECT_TRUE(g.value(node.in[0]).layout.dense_row_major());
-    if (node.op == &map_op) EXPECT_EQ(node.in[0], a);
+    if (node.op == &strict_op) {
+      EXPECT_TRUE(g.value(node.in[0]).layout.dense_row_major());
+    }
+    if (node.op == &map_op) {
+      EXPECT_EQ(node.in[0], a);
+    }
   }
 }
 
@@ -145,7 +149,9 @@ TEST(Layout, ImagesStayInOrderBetweenTheOpsThatWantIt) {
   // x in order (once), c back for the strict op, d for the output.
   EXPECT_EQ(count(g, copy_op), 3);
   for (const Node& node : g.nodes) {
-    if (node.op == &image_op) EXPECT_EQ(node.in[1], weight);
+    if (node.op == &image_op) {
+      EXPECT_EQ(node.in[1], weight);
+    }
   }
 }
 

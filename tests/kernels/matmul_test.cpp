@@ -57,6 +57,18 @@ TEST(Matmul, InPartsAgreesWithOurOwn) {
   expect_agreement(bed, *fast, *gemm(bed.spec), tolerance(DType::f32), "in parts");
 }
 
+// A c of storage types holds no partial sums: they are kept beside it, in little room however long the rows are.
+TEST(Matmul, LongRowsOfStorageTypesAreSummedApart) {
+  for (const DType t : {DType::bf16, DType::f16}) {
+    Bed bed(
+        {.in = {dense({20, 1500}, t), dense({1500, 1100}, t)}, .out = {dense({20, 1100}, t)}, .threads = 2});
+    const auto fast = matmul(bed.spec);
+    ASSERT_NE(fast, nullptr);
+    EXPECT_LT(fast->workspace(), 2_MiB);
+    expect_agreement(bed, *fast, *matmul_reference(bed.spec), tolerance(t), std::string(name_of(t)));
+  }
+}
+
 TEST(Matmul, FastAgreesWithPlain) {
   for (const DType t : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
     for (const Case& c : cases(t)) {
@@ -115,6 +127,10 @@ TEST(Strips, AgreeWithPlainForAnyThreadCount) {
     std::vector<Case> all = cases(t);
     all.push_back({"many blocks of rows and of k", dense({1600, 900}, t), dense({900, 70}, t), {1600, 70}});
     all.push_back({"a transposed, wide", laid_out({90, 300}, {1, 90}, t), dense({300, 1100}, t), {90, 1100}});
+    all.push_back(
+        {"a transposed, many pieces of k", laid_out({70, 2000}, {1, 70}, t), dense({2000, 97}, t), {70, 97}});
+    if (t == DType::f32)
+      all.push_back({"c past the caches", dense({6000, 8}), dense({8, 2816}), {6000, 2816}});
     for (const Case& c : all) {
       KernelSpec spec = spec_of(c, t, 1);
       Bed bed(spec);

@@ -27,6 +27,8 @@ TEST(Relink, TakesOverStretchByStretch) {
   EXPECT_EQ(relink.blend(0, 1), (std::vector<TaskId>{0, 1, 2, 1, 3, 4, 3, 5}));
   EXPECT_EQ(relink.blend(1, 2), (std::vector<TaskId>{0, 1, 0, 2, 3, 4, 5, 2}));
   EXPECT_EQ(relink.blend(0, 2), other);
+  EXPECT_EQ(relink.seconds_more(0, 1), 0);
+  EXPECT_EQ(Relink(model, base, {0, 1, 2, 3, 4, 5}).seconds_more(0, 2), -2);
 }
 
 TEST(Relink, EqualSequencesHaveNoStretch) {

@@ -102,7 +102,9 @@ TEST(Reorder, KeepsThePlanAndKnowsItsPeak) {
     plan.steps = steps_of(line);
     EXPECT_EQ(replay(p, plan).broken, "") << seed;
     EXPECT_LE(line.peak(), model.base + reorder.peak()) << seed;  // it counts in-place pairs strictly
-    if (before == 0) EXPECT_EQ(reorder.runs(), model.order) << seed;
+    if (before == 0) {
+      EXPECT_EQ(reorder.runs(), model.order) << seed;
+    }
   }
 }
 

@@ -12,66 +12,32 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/tape/flow.h"
 #include "tidemark/base/random.h"
 
 namespace tidemark {
 namespace {
 
+using flow::Control;
+using flow::flow_loss;
+using flow::kControl;
+using flow::numbers_of;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// Burgers with viscosity and a force that is given as parameters; the time is a passive part of the state.
+// The time is a passive part of the state.
 template <typename T>
 struct Flow {
   std::vector<T> u;
   T dissipated{};
   double time = 0;
 };
-template <typename T>
-struct Control {
-  T viscosity{};
-  std::array<T, 4> force{};
-};
 const auto flow_step = [](auto& s, const auto& p, std::int64_t i) {
-  using T = std::remove_cvref_t<decltype(s.dissipated)>;
-  using std::abs;
-  using std::max;
-  const std::size_t n = s.u.size();
-  std::vector<T> flux(n);
-  for (std::size_t k = 0; k + 1 < n; ++k)
-    flux[k] = 0.25 * (s.u[k] * s.u[k] + s.u[k + 1] * s.u[k + 1]) -
-              (p.viscosity + 0.5 * max(abs(s.u[k]), abs(s.u[k + 1]))) * (s.u[k + 1] - s.u[k]);
-  for (std::size_t k = 1; k + 1 < n; ++k)
-    s.u[k] = s.u[k] - 0.1 * (flux[k] - flux[k - 1]) + 0.01 * p.force[static_cast<std::size_t>(i) % 4];
-  s.dissipated += p.viscosity * s.u[n / 2] * s.u[n / 2];
+  flow::advance_flow(s, p, [&](std::size_t) { return p.force[static_cast<std::size_t>(i) % 4]; });
+  s.dissipated += p.viscosity * s.u[s.u.size() / 2] * s.u[s.u.size() / 2];
   s.time += 0.1;
 };
-const auto flow_loss = [](const auto& s, const auto& p) {
-  auto sum = s.dissipated * p.force[0];
-  std::remove_cvref_t<decltype(s.dissipated)> total = sum;
-  for (const auto& v : s.u) total += v * v;
-  return total;
-};
-Flow<double> flow_start(std::size_t n = 24) {
-  Flow<double> s;
-  for (std::size_t i = 0; i < n; ++i) s.u.push_back(std::sin(0.4 * static_cast<double>(i)));
-  return s;
-}
-const Control<double> kControl{0.05, {0.1, -0.2, 0.3, 0.05}};
-
-struct Bits {
-  double value;
-  std::vector<double> gradient;
-  bool operator==(const Bits&) const = default;
-};
-template <typename G>
-Bits bits_of(const G& g) {
-  Bits b{g.value, g.state.u};
-  b.gradient.push_back(g.state.dissipated);
-  b.gradient.push_back(g.parameters.viscosity);
-  for (const double f : g.parameters.force) b.gradient.push_back(f);
-  return b;
-}
+Flow<double> flow_start(std::size_t n = 24) { return flow::flow_start<Flow<double>>(n); }
 
 TEST(Checkpointed, AgreesWithDifferences) {
   const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, 50, {.memory = 1_MiB});
@@ -96,13 +62,13 @@ TEST(Checkpointed, EveryBudgetGivesTheSameBitsThePromisedPeakAndSteps) {
   const auto all = checkpointed(flow_step, flow_loss, flow_start(), kControl, n, {.memory = 1_GiB});
   EXPECT_EQ(all.report.schedule, "store_all");
   EXPECT_EQ(all.report.measured_forward_steps, n);
-  const Bits expected = bits_of(all);
+  const std::vector<double> expected = numbers_of(all);
   const Bytes least = all.report.beside + all.report.state + all.report.tape;
   std::set<std::string> schedules;
   for (const Bytes more : {0_B, 300_B, 1_KiB, 3_KiB, 10_KiB, 40_KiB, 200_KiB, 1_MiB}) {
     SCOPED_TRACE(more);
     const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, n, {.memory = least + more});
-    EXPECT_EQ(bits_of(g), expected);
+    EXPECT_EQ(numbers_of(g), expected);
     EXPECT_EQ(g.report.peak, g.report.measured_peak);
     EXPECT_LE(g.report.peak, least + more);
     EXPECT_EQ(g.report.forward_steps, g.report.measured_forward_steps);
@@ -142,7 +108,7 @@ TEST(Checkpointed, ALoopThatEndsByItself) {
     const auto g =
         checkpointed(flow_step, flow_loss, flow_start(), kControl, go_on, {.memory = least + more});
     EXPECT_EQ(g.report.steps, 100);
-    EXPECT_EQ(bits_of(g), bits_of(known));
+    EXPECT_EQ(numbers_of(g), numbers_of(known));
     EXPECT_LE(g.report.measured_peak, least + more);
   }
 }
@@ -247,7 +213,7 @@ TEST(Checkpointed, SnapshotsOnDiskGiveTheSameBits) {
   const Folder folder("tidemark-disk-");
   const auto all = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB});
   const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, on_disk(folder));
-  EXPECT_EQ(bits_of(g), bits_of(all));
+  EXPECT_EQ(numbers_of(g), numbers_of(all));
   EXPECT_GT(g.report.disk_slots, 2);
   EXPECT_EQ(g.report.peak, g.report.measured_peak);
   EXPECT_EQ(g.report.forward_steps, g.report.measured_forward_steps);
@@ -274,7 +240,7 @@ TEST(Checkpointed, KilledAtAnyMomentItGoesOnWithTheSameBits) {
           flow_step(s, p, i);
         };
         const auto g = checkpointed(step, flow_loss, flow_start(), kControl, 80, options);
-        ::_exit(bits_of(g) == bits_of(all) ? (g.report.resumed_at >= 0 ? 2 : 0) : 1);
+        ::_exit(numbers_of(g) == numbers_of(all) ? (g.report.resumed_at >= 0 ? 2 : 0) : 1);
       }
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -339,7 +305,7 @@ TEST(Checkpointed, DamagedFilesAreNamedAndCanBeMadeAgain) {
   EXPECT_THAT(message(), HasSubstr(victim + " is cut short"));
   fs::remove(victim);
   const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options);
-  EXPECT_EQ(bits_of(g), bits_of(all));
+  EXPECT_EQ(numbers_of(g), numbers_of(all));
   EXPECT_GE(g.report.resumed_at, 0);
 }
 

@@ -173,6 +173,59 @@ TEST(Tape, SweepsLikeTheReferenceBitForBit) {
   }
 }
 
+// Expressions of one to three terms over variables picked in loops, at random, and both in turns.
+TEST(Tape, ScatteredStatementsAreSweptBitForBit) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Rng rng(seed);
+    Tape tape({.chunk = seed % 2 == 0 ? 8_KiB : 2_MiB});
+    const Tape::Recording recording(tape);
+    Reference reference;
+    std::vector<Var> all;
+    for (int i = 0; i < 100; ++i) all.push_back(tape.input(rng.uniform() - 0.5));
+    for (int loop = 0; loop < 60; ++loop) {
+      const auto terms = 1 + rng.below(3);
+      const bool scattered = rng.below(3) > 0;
+      const auto length = 1 + rng.below(70);
+      const auto most = static_cast<std::int64_t>(all.size()) - length;
+      const std::int64_t base[3] = {rng.below(most), rng.below(most), rng.below(most)};
+      for (std::int64_t k = 0; k < length; ++k) {
+        std::size_t at[3];
+        double p[3];
+        for (std::size_t j = 0; j < 3; ++j) {
+          at[j] = static_cast<std::size_t>(scattered ? rng.below(static_cast<std::int64_t>(all.size()))
+                                                     : base[j] + k);
+          p[j] = rng.below(10) == 0 ? 0.0 : rng.uniform() - 0.5;
+        }
+        Var y;
+        if (terms == 1)
+          y = p[0] * all[at[0]];
+        else if (terms == 2)
+          y = p[0] * all[at[0]] + p[1] * all[at[1]];
+        else
+          y = p[0] * all[at[0]] + p[1] * all[at[1]] + p[2] * all[at[2]];
+        std::vector<std::pair<std::size_t, double>> merged;
+        for (std::size_t j = 0; j < static_cast<std::size_t>(terms); ++j) {
+          auto same =
+              std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return m.first == at[j]; });
+          if (same == merged.end())
+            merged.push_back({at[j], p[j]});
+          else
+            same->second = same->second + p[j];
+        }
+        reference.statements.push_back({all.size(), merged});
+        all.push_back(y);
+      }
+    }
+    const std::vector<double> expected = reference.sweep(all.size(), all.size() - 1);
+    const Var ys[] = {all[all.size() - 2], all.back()};
+    tape.reverse_each(ys);
+    for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(tape.adjoint(all[i], 1), expected[i]);
+    tape.reverse(all.back());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      ASSERT_EQ(tape.adjoint(all[i]), expected[i]) << "seed " << seed << ", variable " << i;
+  }
+}
+
 TEST(Tape, AZeroAdjointGivesNothingWhateverThePartial) {
   Tape tape;
   const Tape::Recording recording(tape);

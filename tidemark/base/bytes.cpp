@@ -15,9 +15,9 @@ struct Unit {
   double factor;
 };
 constexpr std::array kUnits{
-    Unit{"", 1},           Unit{"B", 1},           Unit{"KiB", 0x1p10}, Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30},
-    Unit{"TiB", 0x1p40},   Unit{"kB", 1e3},        Unit{"KB", 1e3},     Unit{"MB", 1e6},     Unit{"GB", 1e9},
-    Unit{"TB", 1e12},      Unit{"K", 0x1p10},      Unit{"M", 0x1p20},   Unit{"G", 0x1p30},   Unit{"T", 0x1p40},
+    Unit{"", 1},         Unit{"B", 1},      Unit{"KiB", 0x1p10}, Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30},
+    Unit{"TiB", 0x1p40}, Unit{"kB", 1e3},   Unit{"KB", 1e3},     Unit{"MB", 1e6},     Unit{"GB", 1e9},
+    Unit{"TB", 1e12},    Unit{"K", 0x1p10}, Unit{"M", 0x1p20},   Unit{"G", 0x1p30},   Unit{"T", 0x1p40},
 };
 
 }  // namespace
@@ -33,6 +33,12 @@ std::string format_bytes(Bytes bytes) {
     ++unit;
   }
   return fmt::format("{:.2f} {}", value, names[unit]);
+}
+
+std::string format_bytes(Bytes bytes, Bytes beside) {
+  std::string text = format_bytes(bytes);
+  if (bytes != beside && text == format_bytes(beside)) text += fmt::format(" ({} bytes)", bytes);
+  return text;
 }
 
 Bytes parse_bytes(std::string_view text) {

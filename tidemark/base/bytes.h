@@ -24,6 +24,8 @@ constexpr Bytes round_up(Bytes bytes, Bytes align) { return (bytes + align - 1) 
 
 // "512 B", "1.50 KiB", "5.13 GiB".
 TIDEMARK_API std::string format_bytes(Bytes bytes);
+// For a text that has both: "1.00 MiB (1051008 bytes)" where it would otherwise read as `beside` does and is not.
+TIDEMARK_API std::string format_bytes(Bytes bytes, Bytes beside);
 
 // "4096", "8GiB", "1.5 MiB", "2GB" (decimal). Throws Error(usage) naming the text otherwise.
 TIDEMARK_API Bytes parse_bytes(std::string_view text);

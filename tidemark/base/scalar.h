@@ -305,7 +305,8 @@ inline T gelu(T x) {
 // And its derivative.
 template <typename T>
 inline T gelu_slope(T x) {
-  return T(0.5) * (T(1) + erf(x * T(0.70710678118654752440))) + x * (T(0.39894228040143267794) * exp(T(-0.5) * x * x));
+  return T(0.5) * (T(1) + erf(x * T(0.70710678118654752440))) +
+         x * (T(0.39894228040143267794) * exp(T(-0.5) * x * x));
 }
 // 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
 template <typename T>
@@ -331,7 +332,7 @@ template <std::integral To, std::floating_point From>
 inline To to_integer(From x) {
   constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
   // The first value too large: a power of two, so exact in every float type.
-  constexpr From high = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From(2);
+  constexpr From high = static_cast<From>(To{1} << (std::numeric_limits<To>::digits - 1)) * From(2);
   if (x != x) return 0;
   if (x <= low) return std::numeric_limits<To>::min();
   return x >= high ? std::numeric_limits<To>::max() : static_cast<To>(x);

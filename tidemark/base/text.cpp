@@ -57,12 +57,20 @@ struct Close {
 using File = std::unique_ptr<std::FILE, Close>;
 }  // namespace
 
+std::string format_seconds(double seconds) {
+  // Costs may be in relative units: large ones are written as they are.
+  if (seconds == 0 || seconds >= 1) return fmt::format("{:.6g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.4g} ms", seconds * 1e3);
+  return fmt::format("{:.4g} us", seconds * 1e6);
+}
+
 std::string read_file(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) fail(Error::Kind::io, "[read] cannot open {}: {}", path, std::strerror(errno));
   std::string contents;
   std::string chunk(1 << 16, '\0');
-  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get())) contents.append(chunk, 0, n);
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get()))
+    contents.append(chunk, 0, n);
   if (std::ferror(file.get())) fail(Error::Kind::io, "[read] cannot read {}: {}", path, std::strerror(errno));
   return contents;
 }
@@ -75,7 +83,8 @@ void write_file(const std::string& given, std::string_view contents) {
     std::free(resolved);
   }
   struct stat about {};
-  const bool special = ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+  const bool special =
+      ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
   const std::string partial = special ? path : path + ".partial";
   const auto refuse = [&] {
     const int reason = errno;

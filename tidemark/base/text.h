@@ -32,6 +32,8 @@ std::string join(const Range& range, std::string_view separator) {
   return out;
 }
 
+TIDEMARK_API std::string format_seconds(double seconds);  // "81.2 ms"
+
 // Whole files; errors of kind io name the file and the reason.
 TIDEMARK_API std::string read_file(const std::string& path);
 // Written beside and renamed, so that a reader sees the old or the new file, never half of one.

@@ -6,6 +6,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/training.h"
 
@@ -26,6 +27,7 @@ class BenchVerb : public Command {
     args.option("-b,--budget", budgets_,
                 "Budgets with commas: 8GiB, 60%, min; keeping everything is always measured first");
     model_.declare(args);
+    model_.means.declare_running(args);
     args.option("--steps", steps_,
                 "Steps to time at each budget, after one that is not counted; the median stands");
     args.option("-t,--time", time_, "CPU time to plan each budget for, e.g. 1s or 500ms");

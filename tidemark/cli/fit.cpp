@@ -7,6 +7,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/model_source.h"
 #include "tidemark/cli/solve_options.h"
 
@@ -42,7 +43,7 @@ class FitVerb : public Command {
     if (goal_ != "largest" && goal_ != "throughput")
       fail(Error::Kind::usage, "[fit] --goal {} is none of largest, throughput", goal_);
     // Pictures are halved several times on their way.
-    if (multiple_ == 0) multiple_ = vary_ == "size" ? 32 : 1;
+    if (multiple_ == 0) multiple_ = vary_ == "size" ? 32 : vary_ == "batch" ? model_.means.parts() : 1;
     if (most_ < 1 || multiple_ < 1)
       fail(Error::Kind::usage, "[fit] --most {} and --multiple-of {} vs at least 1", most_, multiple_);
     if (budget_.ends_with('%') || budget_ == "min")

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/solve_options.h"
 #include "tidemark/plan/budget.h"
@@ -31,8 +33,8 @@ void plot(const std::vector<plan::FrontierPoint>& points) {
   const auto mark = [&](double budget, double seconds, char c) {
     const double x = right > left ? (budget - left) / (right - left) : 0,
                  y = high > low * (1 + 1e-9) ? (seconds - low) / (high - low) : 0;
-    lines[static_cast<std::size_t>((1 - y) * (kPlotHeight - 1) + 0.5)]
-         [static_cast<std::size_t>(x * (kPlotWidth - 1) + 0.5)] = c;
+    lines[static_cast<std::size_t>(std::lround((1 - y) * (kPlotHeight - 1)))]
+         [static_cast<std::size_t>(std::lround(x * (kPlotWidth - 1)))] = c;
   };
   for (const char c : {'.', '*'}) {
     for (const plan::FrontierPoint& p : points)

@@ -34,6 +34,7 @@ void ModelSource::declare(Args& args) {
               "profile wrote; auto: cpu "
               "where the step fits this machine's memory, else h200");
   args.option("--model-threads", threads, "For a model: threads of its kernels; 0: all of this machine");
+  means.declare(args);
 }
 
 bool ModelSource::is_model(const std::string& name) {
@@ -73,6 +74,7 @@ std::vector<std::string> ModelSource::given() const {
   add(!dtype.empty(), "--dtype");
   add(device_name != "auto", "--device");
   add(threads != 0, "--model-threads");
+  for (std::string& option : means.given()) options.push_back(std::move(option));
   return options;
 }
 
@@ -90,7 +92,7 @@ std::vector<std::string> ModelSource::meaningless() const {
 }
 
 Model ModelSource::model() const {
-  const Model model = unchecked_model();
+  Model model = unchecked_model();
   if (const std::vector<std::string> none = meaningless(); !none.empty())
     fail(Error::Kind::usage, "[model] {} has no {}: {} means nothing to it", name,
          none[0] == "--size" ? "pictures" : "sequences", none[0]);
@@ -120,6 +122,7 @@ CompileOptions ModelSource::compile_options(Budget memory, double time_limit) co
   CompileOptions options{
       .memory = memory, .device = device(), .state = 1, .time_limit = time_limit, .name = name};
   if (device_name != "auto" && device_name != "cpu") options.profile = device_profile(device_name);
+  means.apply(options);
   return options;
 }
 
@@ -151,11 +154,12 @@ void ModelSource::name_kinds(Posed& posed) const {
 }
 
 ModelSource::OnDevice ModelSource::posed() const {
-  const CompileOptions options = compile_options({}, 0);
-  Graph graph = optimise(step_graph(), options.passes);
-  const auto on = [&](const DeviceProfile& profile, Graph g) {
-    Posed posed =
-        pose(std::move(g), {.threads = options.device->threads(), .profile = &profile, .name = name});
+  CompileOptions options = compile_options({}, 0);
+  means.apply_to_posing(options);
+  Graph graph = step_graph();
+  const auto on = [&](std::shared_ptr<const DeviceProfile> profile, Graph g) {
+    options.profile = std::move(profile);
+    Posed posed = posed_of(std::move(g), options);
     name_kinds(posed);
     return posed;
   };
@@ -164,17 +168,17 @@ ModelSource::OnDevice ModelSource::posed() const {
     return p.threads > 0 ? fmt::format("{}, {} threads", p.device, p.threads) : p.device;
   };
   if (device_name != "auto")
-    return {on(*here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name),
+    return {on(here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name),
             device_name};
-  OnDevice result{on(*here, graph),
+  OnDevice result{on(here, graph),
                   described(*here) + ", shipped profile; tidemark profile measures this machine", "cpu"};
   const Bytes all = plan::store_all_live_peak(result.posed.problem), memory = physical_memory();
   if (all <= memory) return result;
-  const DeviceProfile elsewhere = load_profile("h200");
+  const auto elsewhere = device_profile("h200");
   return {on(elsewhere, std::move(graph)),
           fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu "
                       "for this machine)",
-                      elsewhere.device, format_bytes(all), format_bytes(memory)),
+                      elsewhere->device, format_bytes(all), format_bytes(memory)),
           "h200"};
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tidemark/cli/means.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/compile/compiled.h"
 #include "tidemark/nn/train.h"
@@ -38,6 +39,7 @@ class ModelSource {
   std::int64_t batch = 0, size = 0, seq = 0, threads = 0;
   double rate = 1e-3, clip = 0;
   std::vector<std::string> sizes;  // "width=128"
+  Means means;
 
  private:
   ModelOptions options() const;

@@ -71,6 +71,7 @@ class PlanVerb : public Command {
     } else if (answered) {
       Table table;
       add_rows(table, problem, plan);
+      if (budget_ == "min") table.row("budget", "min: no smaller peak was found in the time given");
       if (!source_.device().empty()) table.row("device", source_.device());
       table.row("solved", fmt::format("in {} CPU by {}", format_seconds(plan.solve_seconds), plan.planner));
       if (!output_.empty()) table.row("written", output_);
@@ -89,9 +90,10 @@ class PlanVerb : public Command {
                    why_infeasible(plan));
       } else {
         fmt::print(stderr,
-                   "tidemark: [plan] no plan was found for {}, though none is proven impossible: {}; more "
-                   "--time may find one\n",
-                   format_bytes(plan.budget), why_infeasible(plan));
+                   "tidemark: [plan] no plan was found for {}, though none is proven impossible: {}; {} may "
+                   "find one\n",
+                   format_bytes(plan.budget), why_infeasible(plan),
+                   planner_ == "solve" ? "more --time" : "--planner solve");
       }
       return Exit::no;
     }

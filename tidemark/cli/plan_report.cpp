@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "tidemark/base/text.h"
 #include "tidemark/cli/planned.h"
 #include "tidemark/plan/budget.h"
 

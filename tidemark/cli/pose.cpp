@@ -26,7 +26,7 @@ class PoseVerb : public Command {
     const Asked asked = ask(source_);
     const plan::Problem& problem = asked.problem;
     std::string text = plan::write_problem(problem);
-    if (!asked.labels.type.empty()) text = with_labels(std::move(text), asked.labels);
+    if (!asked.labels.type.empty()) text = with_labels(text, asked.labels);
     if (output_.empty()) {
       fmt::print("{}", text);
       return Exit::done;

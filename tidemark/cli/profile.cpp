@@ -11,7 +11,7 @@
 #include "tidemark/cli/model_source.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/compile/compile.h"
-#include "tidemark/runtime/profiler.h"
+#include "tidemark/runtime/codec_profile.h"
 
 namespace tidemark::cli {
 namespace {
@@ -64,6 +64,13 @@ class ProfileVerb : public Command {
             line.show(fmt::format("{}: {} of {} kernels: {}", source.name, p.done, p.of, p.key));
             return !was_interrupted();
           });
+    }
+    if (!was_interrupted()) {
+      ProgressLine line;
+      timed += measure_codecs(profile, profiler, device->threads(), again_, [&](const ProfileProgress& p) {
+        line.show(fmt::format("codecs: {} of {} kernels: {}", p.done, p.of, p.key));
+        return !was_interrupted();
+      });
     }
     const std::size_t points = profile.points.size();
     if (rooflines_) profile.points.clear();

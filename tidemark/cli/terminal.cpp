@@ -94,13 +94,6 @@ double parse_seconds(std::string_view text) {
   return number * factor;
 }
 
-std::string format_seconds(double seconds) {
-  // Costs may be in relative units: large ones are written as they are.
-  if (seconds == 0 || seconds >= 1) return fmt::format("{:.6g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.4g} ms", seconds * 1e3);
-  return fmt::format("{:.4g} us", seconds * 1e6);
-}
-
 std::string strong(const std::string& text) {
   static const bool wanted = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   return wanted ? "\033[1m" + text + "\033[0m" : text;

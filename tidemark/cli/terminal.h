@@ -32,7 +32,6 @@ std::string text_of(const Error& error);
 
 // "1", "1s", "500ms", "2min". Throws Error(usage) naming the text.
 double parse_seconds(std::string_view text);
-std::string format_seconds(double seconds);  // "81.2 ms"
 // In bold where standard output is a terminal that wants colours (NO_COLOR is not set).
 std::string strong(const std::string& text);
 std::string format_percent(double fraction);  // "6.68 %", with more digits where it is small

@@ -26,6 +26,7 @@ class TrainVerb : public Command {
                 "A text file or folder; or IDX, CIFAR .bin or folders of pictures by class; without it, "
                 "synthetic");
     model_.declare(args);
+    model_.means.declare_running(args);
     args.option("--steps", steps_, "Train until so many steps are done");
     args.option("--rate", model_.rate, "The learning rate");
     args.option("--clip", model_.clip, "Largest norm of all gradients together; 0: as they are");
@@ -93,10 +94,10 @@ class TrainVerb : public Command {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_.value_or(0)); }
 
   void adapt_sizes(const DataSource& data) {
-    const auto [name, value] = data.wanted();
+    const auto wanted = data.wanted();
     const bool said = std::any_of(model_.sizes.begin(), model_.sizes.end(),
-                                  [&](const std::string& s) { return s.starts_with(name + "="); });
-    if (!said) model_.sizes.push_back(fmt::format("{}={}", name, value));
+                                  [&](const std::string& s) { return s.starts_with(wanted.first + "="); });
+    if (!said) model_.sizes.push_back(fmt::format("{}={}", wanted.first, wanted.second));
   }
 
   SafeMetadata about(std::int64_t step) const {
@@ -150,6 +151,7 @@ class TrainVerb : public Command {
     table.row("data", data.description());
     table.row("budget", plan.budget < 0 ? "none: everything is kept" : format_bytes(plan.budget));
     table.row("peak", fmt::format("{} predicted", format_bytes(plan.peak)));
+    if (const int parts = training.compiled().micro_batches(); parts > 1) table.row("micro-batches", fmt::format("{}", parts));
     if (step > 0) table.row("resumed", fmt::format("{} at step {}", resume_, step));
     table.print();
     std::fflush(stdout);

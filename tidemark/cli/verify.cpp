@@ -7,6 +7,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/training.h"
 
@@ -27,6 +28,7 @@ class VerifyVerb : public Command {
     args.option("-b,--budget", budget_, kBudgetOrMin);
     args.required("--budget");
     model_.declare(args);
+    model_.means.declare_running(args);
     args.option("--steps", steps_, "Training steps to run each way");
     args.option("--seed", seed_, "Of the parameters and the batches");
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
@@ -49,6 +51,7 @@ class VerifyVerb : public Command {
     const Model model = inside->model();
     // Planned before anything runs, so that it is said at once where this machine has no room for it.
     asked.memory = {};
+    model_.means.settle(inside->compiled().micro_batches());  // other parts are other sums
     asked.held = inside->state_bytes();
     Training keeping(model_, asked);
     const Outcome under = run_steps(*inside, "inside the budget");

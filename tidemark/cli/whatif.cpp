@@ -140,6 +140,7 @@ class WhatifVerb : public Command {
       line_.show(fmt::format("trying {}", t.n));
       return !was_interrupted();
     };
+    if (what == &ModelSource::batch) options.multiple_of = model_.means.parts();
     // Keeping everything: a plan that takes no longer than running everything once.
     if (keep_all) options.most_overhead = 1e-6;
     const PoseAt pose_at = [&](std::int64_t n) {

@@ -14,26 +14,63 @@ bool has_plan(const Plan& plan) {
   return plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible;
 }
 
-// Sets of makers from all to few: those that cost least for what they save first, and of equals those that stand first in the list,
-// whose values wait longest. A large problem needs its time for fewer of them.
-std::vector<std::vector<const Maker*>> sets_of(const plan::Problem& problem, const std::vector<Maker>& makers,
-                                               bool overflow) {
+using MakerSet = std::vector<const Maker*>;
+
+// Those of `offered` that cost less than the runs which the plan makes anew of what they stand for, those that gain most for a byte
+// kept first; and the better half of them.
+std::vector<MakerSet> sets_instead_of(const plan::Problem& problem, const MakerSet& offered, const Plan& plan) {
+  std::vector<int> runs(problem.tasks.size(), 0);
+  for (const plan::Step& s : plan.steps) {
+    if (s.kind == plan::Step::Kind::run) ++runs[static_cast<std::size_t>(s.id)];
+  }
+  // Seconds that making each buffer again takes in the plan.
+  std::vector<double> anew(problem.buffers.size(), 0);
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    const plan::Task& task = problem.tasks[t];
+    if (task.optional || runs[t] < 2) continue;
+    for (const plan::BufferId b : task.writes) anew[static_cast<std::size_t>(b)] += (runs[t] - 1) * task.seconds;
+  }
+  struct Gain {
+    double seconds;
+    const Maker* maker;
+  };
+  std::vector<Gain> gains;
+  for (const Maker* m : offered) {
+    const double gain = anew[static_cast<std::size_t>(m->buffer)] - m->seconds;
+    const auto kept = static_cast<double>(std::max<Bytes>(problem.size(m->buffer) - m->saved, problem.align));
+    if (gain > 0) gains.push_back({gain / kept, m});
+  }
+  std::stable_sort(gains.begin(), gains.end(), [](const Gain& a, const Gain& b) { return a.seconds > b.seconds; });
+  std::vector<MakerSet> sets;
+  for (const std::size_t count : {gains.size(), gains.size() / 2}) {
+    if (count == 0) continue;
+    MakerSet& set = sets.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) set.push_back(gains[i].maker);
+  }
+  return sets;
+}
+
+// Sets of makers to try: those that would replace what the plan runs again, then all, and fewer and fewer of them: those that cost
+// least for what they save first, and of equals those that stand first in the list, whose values wait longest. A large problem needs
+// its time for fewer of them.
+std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Maker>& makers, bool overflow, const Plan& base) {
   constexpr std::size_t kLarge = 3000;
-  std::vector<const Maker*> all;
+  MakerSet all;
   bool any = !overflow;
   for (const Maker& m : makers) {
     if (!overflow && m.can_overflow) continue;
     all.push_back(&m);
     any = any || m.can_overflow;
   }
-  std::vector<std::vector<const Maker*>> sets;
-  if (all.empty() || !any) return sets;
+  if (all.empty() || !any) return {};
+  std::vector<MakerSet> sets = sets_instead_of(problem, all, base);
   std::stable_sort(all.begin(), all.end(), [](const Maker* a, const Maker* b) {
     return a->seconds * static_cast<double>(b->saved) < b->seconds * static_cast<double>(a->saved);
   });
+  const std::size_t targeted = sets.size();
   for (std::size_t part = 4; part > 0; part -= problem.tasks.size() > kLarge ? 2 : 1) {
     const std::size_t count = (all.size() * part + 3) / 4;
-    if (sets.empty() || count < sets.back().size())
+    if (sets.size() == targeted || count < sets.back().size())
       sets.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
   }
   return sets;
@@ -46,9 +83,9 @@ class Choosing {
       : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
 
   Chosen run() {
-    const auto sets = sets_of(problem_, makers_, false), more = sets_of(problem_, makers_, true);
+    base_ = solve(problem_, makers_.empty() ? 1 : 0.5);
+    const auto sets = sets_of(problem_, makers_, false, base_), more = sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
-    base_ = solve(problem_, parts > 0 ? 0.5 : 1);
     // Nothing can be better than a bound that holds for every maker.
     if (parts == 0 ||
         (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget))

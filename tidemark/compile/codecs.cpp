@@ -54,27 +54,24 @@ void offer(MakerPass& pass, plan::BufferId b, const std::string& name, plan::Tas
               .lossy = codec->lossy,
               .can_overflow = codec->encode->can_overflow()};
   const auto add = [&](const char* kind, plan::TaskId before, std::unique_ptr<Kernel> kernel,
-                       plan::BufferId in, plan::BufferId out, double ns) {
+                       plan::BufferId in, plan::BufferId out, double flops) {
     NewTask task{.before = before, .kernel = std::move(kernel)};
     task.task.name = problem.buffers[at(out)].name;
     task.task.kind = std::string(kind) + " " + name;
     task.task.reads = {in};
     task.task.writes = {out};
     task.operands = {{{in, 0}}, {{out, 0}}};
-    Bytes moved = problem.size(b) + problem.size(slot);
     if (base >= 0) {
       task.task.reads.push_back(base);
       task.operands.in.push_back({base, 0});
-      moved += problem.size(base);
     }
     task.task.lossy = maker.lossy && out == b;
-    task.task.seconds =
-        pass.seconds(moved) + 1e-9 * ns * static_cast<double>(type.shape.numel()) / pass.options.threads;
+    task.task.seconds = pass.seconds(codec_key(task.task.kind, type), codec->cost(flops, type));
     maker.seconds += task.task.seconds;
     maker.run.push_back(static_cast<plan::TaskId>(pass.add_task(std::move(task))));
   };
-  add("encode", from + 1, std::move(codec->encode), b, slot, codec->encode_ns);
-  add("decode", to, std::move(codec->decode), slot, b, codec->decode_ns);
+  add("encode", from + 1, std::move(codec->encode), b, slot, codec->encode_flops);
+  add("decode", to, std::move(codec->decode), slot, b, codec->decode_flops);
   pass.add(std::move(maker));
 }
 

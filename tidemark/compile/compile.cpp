@@ -6,7 +6,7 @@
 namespace tidemark {
 
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
-  return posed_of(std::move(graph), options).problem;
+  return posed_of(graph, options).problem;
 }
 
 CompileCache::CompileCache(CompileOptions options)
@@ -15,13 +15,17 @@ CompileCache::CompileCache(CompileOptions options)
       arena_(std::make_shared<SharedArena>(SharedArena{.device = device_})) {}
 
 CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
-                                      int state_tensors, const Trace& f) {
+                                      const std::vector<int>& counts, const Trace& f) {
   std::vector<Type> types;
   types.reserve(inputs.size());
   for (const Tensor& t : inputs) types.push_back(t.type());
   for (const auto& entry : entries_) {
     if (entry->types == types && entry->key == key) return *entry;
   }
+  std::vector<int> first{0};  // tensor of each argument
+  for (const int n : counts) first.push_back(first.back() + n);
+  const auto argument = [&](int i) { return first[static_cast<std::size_t>(i)]; };
+  const int state_tensors = argument(std::min(options_.state, static_cast<int>(counts.size())));
   const auto builder = Builder::make();
   Tensors traced;
   for (std::size_t i = 0; i < inputs.size(); ++i) traced.push_back(builder->input(types[i], names[i]));
@@ -47,6 +51,11 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
   entry->key = key;
   CompileOptions options = options_;
   options.micro_batches.arguments = static_cast<int>(inputs.size());
+  for (const int i : options.micro_batches.batch) {
+    if (i < 0 || i >= static_cast<int>(counts.size()))
+      fail(Error::Kind::usage, "[micro_batches] argument {} vs {} arguments", i, counts.size());
+    for (int t = argument(i); t < argument(i + 1); ++t) options.micro_batches.inputs.push_back(t);
+  }
   entry->compiled = std::make_unique<Compiled>(std::move(graph), options, device_, arena_);
   entries_.push_back(std::move(entry));
   return *entries_.back();

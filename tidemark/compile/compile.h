@@ -19,7 +19,7 @@
 namespace tidemark {
 
 // What compiling the graph would plan, with the kernel of each task; nothing is allocated or run.
-TIDEMARK_API Posed posed_of(Graph graph, const CompileOptions& options);
+TIDEMARK_API Posed posed_of(const Graph& graph, const CompileOptions& options);
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
 // One Compiled for each signature: the types of the tensors, where they stand in the arguments, and every other value
@@ -35,8 +35,8 @@ class TIDEMARK_API CompileCache {
     Tensors captures;  // what the function closed over: further inputs
     std::unique_ptr<Compiled> compiled;
   };
-  // `state_tensors`: how many of the leading tensors are state.
-  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, int state_tensors,
+  // `counts`: of tensors in each argument.
+  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
             const Trace& f);
   const CompileOptions& options() const { return options_; }
 
@@ -98,13 +98,10 @@ class Function {
       counts.push_back(static_cast<int>(inputs.size() - before));
     };
     (add(args), ...);
-    int state_tensors = 0;
-    for (int i = 0; i < cache_->options().state && i < static_cast<int>(counts.size()); ++i)
-      state_tensors += counts[static_cast<std::size_t>(i)];
     std::string key = typeid(std::tuple<std::decay_t<Args>...>).name();
     (describe_rest(args, key), ...);
     std::any made;
-    CompileCache::Entry& entry = cache_->at(inputs, names, key, state_tensors, [&](Tensors traced) {
+    CompileCache::Entry& entry = cache_->at(inputs, names, key, counts, [&](Tensors traced) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, traced, next), ...); }, copies);

@@ -12,6 +12,7 @@
 #include "tidemark/compile/planning.h"
 #include "tidemark/emit/emit.h"
 #include "tidemark/front/eager.h"
+#include "tidemark/store/checksum.h"
 #include "tidemark/store/mapped_file.h"
 
 namespace tidemark {
@@ -96,7 +97,7 @@ void Compiled::adopt(Planned planned) {
   fallback_ = std::move(planned.fallback);
   make_native();
   residents_.resize(program_->residents.size());
-  if (arena_->users.size() == 1) arena_->release();
+  if (arena_->users.size() == 1 && arena_->bytes != program_->arena_bytes) arena_->release();
 }
 
 void Compiled::make_native() {
@@ -107,14 +108,20 @@ void Compiled::make_native() {
 void Compiled::start_correction() {
   // Where lossy methods are allowed, another plan may give other bits; a device that is not there is never measured.
   if (!options_.correct || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
-  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this](std::vector<double> seconds, const std::function<bool()>& stop) {
+  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this](std::vector<TaskTime> times, const std::function<bool()>& stop) {
     Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
-    correct(next.posed, next.profile, seconds, device_->threads());
+    correct(next.posed, next.profile, times, device_->threads());
     CompileOptions options = options_;
     if (options.memory.kind == Budget::Kind::minimum) options.memory = plan_.peak;
     // The planner's time is the process's, which the steps go on using.
     options.time_limit *= device_->threads() + 1;
     next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
+    if (next.posed.problem.tasks.size() != problem().tasks.size()) return next;  // with a gate
+    if (std::optional<plan::Plan> same = stay_with(next.posed.problem, plan_, next.planned.plan)) {
+      next.planned.program = lower(next.posed.problem, *same, next.posed.binding);
+      next.planned.plan = *std::move(same);
+      next.planned.fallback = fallback_;
+    }
     return next;
   }, Correction::Options{.cores_only = tiers_.empty()});
 }
@@ -167,15 +174,19 @@ std::string Compiled::emitted() const {
 std::shared_ptr<Storage> Compiled::storage_of(std::size_t input, const Tensor& argument, bool given_up) {
   const plan::TierId tier = problem().buffers[static_cast<std::size_t>(program_->residents[input])].start;
   const bool disk = tier >= 0 && tiers_[static_cast<std::size_t>(tier)].can_fail();
-  const bool there = !disk || on_disk_[input].lock() == argument.storage();
-  if (there && (updated_by_[input] < 0 || given_up)) return argument.storage();
+  const bool updated = updated_by_[input] >= 0;
+  const bool there = !disk || on_disk_[input].last.lock() == argument.storage();
+  if (there && (!updated || given_up)) return argument.storage();
   const Bytes bytes = argument.type().bytes();
   std::shared_ptr<Storage> storage;
+  // By contents, not by address: the caller may have changed them in place meanwhile.
+  const std::uint64_t sum = disk && !updated ? checksum(argument.storage()->data(), bytes) : 0;
+  if (disk && !updated && on_disk_[input].copy && on_disk_[input].sum == sum) return on_disk_[input].copy;
   if (disk) {
     auto file = std::make_shared<MappedFile>(tiers_[static_cast<std::size_t>(tier)].folder, bytes);
     std::byte* data = file->data();
     storage = Storage::lend(data, bytes, std::move(file));
-    on_disk_[input] = storage;
+    on_disk_[input] = {.last = storage, .copy = updated ? nullptr : storage, .sum = sum};
   } else {
     storage = Storage::allocate(bytes);
   }

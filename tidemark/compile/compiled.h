@@ -48,9 +48,13 @@ inline constexpr Pin::What keep = Pin::What::keep, recompute = Pin::What::recomp
 // may_split for as many as are best within the budget. Sums are then taken in another order, so it needs the user's word.
 // docs/compile.md, *Micro-batches*.
 struct MicroBatches {
-  MicroBatches(int n = 1) : parts(n) {}  // NOLINT: implicit by design
-  int parts;                             // 0: may_split
-  int arguments = -1;                    // inputs behind so many are no arguments; -1: all are (set by compile)
+  // `batch`: which arguments of the function are cut, counted from 0; none: those that are as long as the last one.
+  MicroBatches(int n = 1, std::vector<int> batch = {}) : parts(n), batch(std::move(batch)) {}  // NOLINT: implicit by design
+  int parts;  // 0: may_split
+  std::vector<int> batch;
+  // Set by compile: the tensors of `batch`, and how many inputs are arguments (-1: all).
+  std::vector<int> inputs = {};
+  int arguments = -1;
 };
 inline const MicroBatches may_split{0};
 
@@ -155,7 +159,8 @@ class TIDEMARK_API Compiled {
   void make_native();
   void start_correction();
   void ensure_executor();
-  // The argument's own storage where it is updated in place or only read, else one that holds a copy of it.
+  // The argument's own storage where it is updated in place or only read, else one that holds a copy of it. What is only read and
+  // lives on disk is copied there once.
   std::shared_ptr<Storage> storage_of(std::size_t input, const Tensor& argument, bool given_up);
 
   CompileOptions options_;
@@ -171,7 +176,14 @@ class TIDEMARK_API Compiled {
   std::vector<void*> residents_;
   std::vector<TierSpec> tiers_;
   bool verify_ = false;
-  std::vector<std::weak_ptr<Storage>> on_disk_;  // by input: where one that lives in a disk tier lay after the last run
+  // By input, for those that live in a disk tier: where one that is updated lay after the last run; a copy of one that is only read,
+  // and the checksum by which the next call sees that it is the same.
+  struct OnDisk {
+    std::weak_ptr<Storage> last;
+    std::shared_ptr<Storage> copy;
+    std::uint64_t sum = 0;
+  };
+  std::vector<OnDisk> on_disk_;
   std::shared_ptr<const Planned> fallback_;  // where the plan runs a codec that can overflow
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   int parts_ = 1;

@@ -13,10 +13,16 @@
 
 namespace tidemark {
 
+// What a task took each time it ran in a step, and how often it did.
+struct TaskTime {
+  double seconds = 0;
+  int runs = 0;
+};
+
 class TIDEMARK_API Correction {
  public:
   struct Options {
-    double tolerance = 0.05;  // of the total, either way
+    double tolerance = 0.03;  // of the total, either way
     int most = 3;             // corrections; a machine that is busy with other work is never predicted well
     bool cores_only = false;  // a task takes the lesser of wall and CPU time: nothing waits, so the rest is other programs'
   };
@@ -25,8 +31,8 @@ class TIDEMARK_API Correction {
     DeviceProfile profile;
     Planned planned;
   };
-  // Seconds of each task, 0 for those that did not run; called on another thread. Asks `stop` now and then.
-  using Replan = std::function<Replanned(std::vector<double> seconds, const std::function<bool()>& stop)>;
+  // Called on another thread with the time of each task. Asks `stop` now and then.
+  using Replan = std::function<Replanned(std::vector<TaskTime> times, const std::function<bool()>& stop)>;
 
   Correction(std::size_t tasks, Replan replan, Options options);
   Correction(std::size_t tasks, Replan replan) : Correction(tasks, std::move(replan), Options{}) {}
@@ -54,9 +60,12 @@ class TIDEMARK_API Correction {
   std::size_t tasks_;
   int runs_ = 0;  // under this plan
   std::array<double, kRuns> last_{};
+  // While recording, runs are timed task by task and as a whole in turn: reading clocks takes time, and so does a task that was
+  // disturbed, which medians of single tasks leave out and a step does not.
   bool recording_ = false;
+  std::size_t turn_ = 0;
   std::vector<Timeline> timelines_;
-  std::size_t recorded_ = 0;
+  std::array<double, kRuns> totals_{};
   int corrections_ = 0;
   bool working_ = false;  // from when the thread starts until its plan is taken
   std::thread worker_;
@@ -64,12 +73,19 @@ class TIDEMARK_API Correction {
   std::optional<Replanned> result_;
 };
 
-// Seconds of each task from recorded runs: the median over all its runs, the time between two tasks counted to the second, by CPU
-// time where that was recorded and is less. 0: did not run.
-TIDEMARK_API std::vector<double> seconds_of_tasks(std::span<const Timeline> timelines, std::size_t tasks);
+// From recorded runs of one program: the median over them at each place in it, and of a task that runs at several places the mean.
+// The time between two tasks is counted to the second, by CPU time where that was recorded and is less. `total` > 0: what a step
+// takes; all are scaled so that they add up to it.
+TIDEMARK_API std::vector<TaskTime> times_of_tasks(std::span<const Timeline> timelines, std::size_t tasks, double total = 0);
 
 // Puts measured seconds into the problem and, as points, into the profile; tasks that did not run get what the corrected profile
 // says of them.
-TIDEMARK_API void correct(Posed& posed, DeviceProfile& profile, std::span<const double> seconds, int threads);
+TIDEMARK_API void correct(Posed& posed, DeviceProfile& profile, std::span<const TaskTime> times, int threads);
+
+// The running plan with the problem's seconds as they are now, where `next`, another plan of that problem, is not worth leaving it
+// for. What the running one takes was measured; what another takes is put together from tasks that ran elsewhere, so it has to be
+// better by more than such sums are off.
+TIDEMARK_API std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running,
+                                                 const plan::Plan& next);
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tidemark/base/text.h"
 #include "tidemark/compile/micro_batches.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
@@ -14,12 +15,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
-std::string seconds_text(double s) {
-  if (s >= 1) return fmt::format("{:.3g} s", s);
-  if (s >= 1e-3) return fmt::format("{:.3g} ms", s * 1e3);
-  return fmt::format("{:.3g} us", s * 1e6);
-}
 
 // One walk through the steps for the buffers asked for.
 class Walk {
@@ -117,7 +112,7 @@ std::string sentence(const Explanation& e) {
     out += e.updated > 0 ? "always there, updated in place" : "always there";
   } else if (again > 0) {
     out += fmt::format("made {} time{} again{} ({} a step)", again, again > 1 ? "s" : "",
-                       e.by.empty() ? "" : " by " + e.by, seconds_text(e.seconds_again));
+                       e.by.empty() ? "" : " by " + e.by, format_seconds(e.seconds_again));
     if (e.gone > 0)
       out += fmt::format("; its {} are free for {:.0f} % of the time between its first and last use",
                          format_bytes(e.bytes), 100 * e.gone);
@@ -178,7 +173,7 @@ Marginal what_more_buys(const plan::Problem& problem, const plan::Plan& plan, By
 
 std::string to_string(const Marginal& m) {
   if (m.seconds_saved <= 0) return fmt::format("{} more would save no time", format_bytes(m.more));
-  return fmt::format("{} more would save {} a step", format_bytes(m.more), seconds_text(m.seconds_saved));
+  return fmt::format("{} more would save {} a step", format_bytes(m.more), format_seconds(m.seconds_saved));
 }
 
 }  // namespace tidemark

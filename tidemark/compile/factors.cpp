@@ -35,7 +35,6 @@ class Cut {
   Cut(const MakerPass& pass, plan::TaskId t, const Node& node)
       : pass_(pass),
         task_(t),
-        node_(node),
         region_(node.regions[0]),
         operands_(pass.posed.binding.operands_of_task[at(t)]),
         maker_(makers(region_)),
@@ -167,7 +166,6 @@ class Cut {
 
   const MakerPass& pass_;
   plan::TaskId task_;
-  const Node& node_;
   const Graph& region_;
   const TaskOperands& operands_;
   std::vector<std::int32_t> maker_;

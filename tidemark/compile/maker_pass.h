@@ -4,7 +4,7 @@
 
 #include "tidemark/compile/makers.h"
 #include "tidemark/compile/task_list.h"
-#include "tidemark/runtime/profile.h"
+#include "tidemark/runtime/codec_profile.h"
 
 namespace tidemark {
 
@@ -28,6 +28,7 @@ class MakerPass {
   // Made in the step, not lent to the caller, of one version.
   bool is_passing(plan::BufferId b) const;
   double seconds(const Op& op, const KernelSpec& spec) const { return estimate(*profile_, op, spec).seconds; }
+  double seconds(const CodecKey& key, const Cost& cost) const { return estimate_codec(*profile_, key, cost).seconds; }
   double seconds(Bytes moved) const;
 
   // Buffers that were there before the pass; ids behind them are its own.

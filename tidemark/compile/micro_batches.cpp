@@ -37,12 +37,14 @@ class Splitting {
  private:
   bool is_cut(ValueId v) const { return axis_[at(v)] >= 0; }
   // How the node is cut for one part; `wanted` where none of its inputs is.
-  std::optional<Cut> cut(const Node& node, std::int64_t part, int wanted = kWhole) const {
+  std::optional<Cut> cut(const Node& node, std::int64_t part, int wanted = kWhole, std::int64_t wanted_stretch = 0) const {
     std::vector<Type> in, out;
     std::vector<int> known;
+    std::vector<std::int64_t> stretches;
     for (const ValueId v : node.in) {
       in.push_back(g_.type(v));
       known.push_back(wanted >= 0 ? kWhole : axis_[at(v)]);
+      stretches.push_back(stretch_[at(v)]);
     }
     for (const ValueId v : node.out) out.push_back(g_.type(v));
     return cut_of(*node.op, {.in = in,
@@ -51,13 +53,16 @@ class Splitting {
                              .known = known,
                              .wanted = wanted,
                              .part = part,
-                             .parts = parts_});
+                             .parts = parts_,
+                             .stretches = stretches,
+                             .wanted_stretch = wanted_stretch});
   }
 
   // Finds along which axis each value is cut and which come after sums over the parts. False: sums of nothing but the batch, which
   // parts read, are now taken from the whole beforehand (how many labels count), and all is to be looked at again.
   bool analyse() {
     axis_.assign(g_.values.size(), kWhole);
+    stretch_.assign(g_.values.size(), 0);
     late_.assign(g_.values.size(), 0);
     cut_.assign(g_.nodes.size(), 0);
     for (const ValueId v : batch_) axis_[at(v)] = 0;
@@ -79,6 +84,10 @@ class Splitting {
              called(node), called(sum));
       }
       const std::optional<Cut> found = cut(node, 0);
+      if (!found && !node.regions.empty())
+        fail(Error::Kind::unsupported,
+             "[micro_batches] {} is not cut: its body would have to be; leave micro_batches away, or write the loop out",
+             called(node));
       if (!found)
         fail(Error::Kind::unsupported,
              "[micro_batches] samples are coupled: {} mixes them; leave micro_batches away, or normalise by sample",
@@ -87,7 +96,7 @@ class Splitting {
         if (found->out[o] == kAdded)
           late_[at(node.out[o])] = 1;
         else
-          axis_[at(node.out[o])] = found->out[o];
+          axis_[at(node.out[o])] = found->out[o], stretch_[at(node.out[o])] = *found->out_stretch;
       }
     }
     return true;
@@ -133,16 +142,18 @@ class Splitting {
   void find_needs() {
     whole_needed_.assign(g_.values.size(), 0);
     wanted_.assign(g_.values.size(), kWhole);
+    wanted_stretch_.assign(g_.values.size(), 0);
     by_part_.assign(g_.nodes.size(), 0);
     for (const ValueId v : g_.outputs) whole_needed_[at(v)] = !is_cut(v);
     const auto need = [&](const Node& node, const Cut& way) {
       for (std::size_t i = 0; i < node.in.size(); ++i) {
         const ValueId v = node.in[i];
         if (is_cut(v)) continue;
-        if (way.in[i] == kWhole || (wanted_[at(v)] >= 0 && wanted_[at(v)] != way.in[i]))
+        const bool other = wanted_[at(v)] >= 0 && !wants(v, way.in[i], *way.in_stretch);
+        if (way.in[i] == kWhole || other)
           whole_needed_[at(v)] = 1;
         else
-          wanted_[at(v)] = way.in[i];
+          wanted_[at(v)] = way.in[i], wanted_stretch_[at(v)] = *way.in_stretch;
       }
     };
     for (std::size_t n = g_.nodes.size(); n-- > 0;) {
@@ -153,7 +164,7 @@ class Splitting {
       }
       const ValueId v = node.out.empty() ? -1 : node.out[0];
       if (node.out.size() == 1 && wanted_[at(v)] >= 0 && !whole_needed_[at(v)]) {
-        if (const std::optional<Cut> way = cut(node, 0, wanted_[at(v)])) {
+        if (const std::optional<Cut> way = cut(node, 0, wanted_[at(v)], wanted_stretch_[at(v)])) {
           by_part_[n] = 1;
           need(node, *way);
           continue;
@@ -184,13 +195,13 @@ class Splitting {
         if (cut_[n] || by_part_[n])
           emit_part(g_.nodes[n], part, by_part_[n] ? wanted_[at(g_.nodes[n].out[0])] : kWhole);
       }
-      for (auto& [v, list] : pieces) list.push_back(part_of(v, axis_[at(v)], part));
+      for (auto& [v, list] : pieces) list.push_back(apart(part_of(v, axis_[at(v)], stretch_[at(v)], part), axis_[at(v)], stretch_[at(v)] / parts_));
     }
     emit_whole(true);
     for (const auto& [v, list] : pieces) {
-      whole_[at(v)] =
-          add_node({.op = find_op("concat"), .in = list, .attrs = {{"axis", std::int64_t{axis_[at(v)]}}}},
-                   {g_.value(v).name})[0];
+      const std::int64_t axis = axis_[at(v)] + (stretch_[at(v)] > 0 ? 1 : 0);
+      whole_[at(v)] = add_node({.op = find_op("concat"), .in = list, .attrs = {{"axis", axis}}}, {g_.value(v).name})[0];
+      if (stretch_[at(v)] > 0) whole_[at(v)] = reshaped(whole_[at(v)], g_.type(v).shape.sizes(), g_.value(v).name);
     }
     for (const ValueId v : g_.outputs) out_.outputs.push_back(whole_[at(v)]);
     out_.updates = g_.updates;
@@ -217,12 +228,12 @@ class Splitting {
   }
 
   void emit_part(const Node& node, std::int64_t part, int wanted) {
-    const Cut way = *cut(node, part, wanted);
+    const Cut way = *cut(node, part, wanted, wanted >= 0 ? wanted_stretch_[at(node.out[0])] : 0);
     Node copy = node;
     copy.attrs = way.attrs;
     std::vector<std::string> names;
     for (std::size_t i = 0; i < node.in.size(); ++i) {
-      copy.in[i] = way.in[i] == kWhole ? whole_[at(node.in[i])] : part_of(node.in[i], way.in[i], part);
+      copy.in[i] = way.in[i] == kWhole ? whole_[at(node.in[i])] : part_of(node.in[i], way.in[i], *way.in_stretch, part);
     }
     for (const ValueId v : node.out) names.push_back(part_name(v, part));
     const std::vector<ValueId> made = add_node(std::move(copy), names);
@@ -239,17 +250,37 @@ class Splitting {
     }
   }
 
-  ValueId part_of(ValueId v, int axis, std::int64_t part) {
-    if (part_[at(v)] >= 0 && (is_cut(v) || wanted_[at(v)] == axis)) return part_[at(v)];
-    const std::int64_t each = g_.type(v).shape[axis] / parts_;
-    const ValueId made = add_node({.op = find_op("slice"),
-                                   .in = {whole_[at(v)]},
-                                   .attrs = {{"axis", std::int64_t{axis}},
-                                             {"begin", part * each},
-                                             {"end", (part + 1) * each},
-                                             {"step", std::int64_t{1}}}},
-                                  {part_name(v, part)})[0];
-    if (is_cut(v) || wanted_[at(v)] == axis) part_[at(v)] = made;
+  bool wants(ValueId v, int axis, std::int64_t stretch) const {
+    return wanted_[at(v)] == axis && wanted_stretch_[at(v)] == stretch;
+  }
+  ValueId reshaped(ValueId v, const std::vector<std::int64_t>& sizes, const std::string& name) {
+    return add_node({.op = find_op("reshape"), .in = {v}, .attrs = {{"shape", sizes}}}, {name})[0];
+  }
+  // With the stretches of the axis on one of their own in front of it.
+  ValueId apart(ValueId v, int axis, std::int64_t stretch) {
+    if (stretch == 0) return v;
+    std::vector<std::int64_t> sizes = out_.type(v).shape.sizes();
+    sizes[at(axis)] /= stretch;
+    sizes.insert(sizes.begin() + axis + 1, stretch);
+    return reshaped(v, sizes, "");
+  }
+  ValueId part_of(ValueId v, int axis, std::int64_t stretch, std::int64_t part) {
+    const bool known = is_cut(v) || wants(v, axis, stretch);
+    if (part_[at(v)] >= 0 && known) return part_[at(v)];
+    const std::int64_t each = (stretch > 0 ? stretch : g_.type(v).shape[axis]) / parts_;
+    ValueId made = add_node({.op = find_op("slice"),
+                             .in = {apart(whole_[at(v)], axis, stretch)},
+                             .attrs = {{"axis", std::int64_t{axis + (stretch > 0 ? 1 : 0)}},
+                                       {"begin", part * each},
+                                       {"end", (part + 1) * each},
+                                       {"step", std::int64_t{1}}}},
+                            {part_name(v, part)})[0];
+    if (stretch > 0) {
+      std::vector<std::int64_t> sizes = g_.type(v).shape.sizes();
+      sizes[at(axis)] /= parts_;
+      made = reshaped(made, sizes, part_name(v, part));
+    }
+    if (known) part_[at(v)] = made;
     return made;
   }
 
@@ -278,6 +309,7 @@ class Splitting {
   std::vector<char> data_;     // by value: the batch and keys
   std::vector<char> hoisted_;  // by node: done with the whole, though its inputs are cut
   std::vector<int> axis_;      // by value
+  std::vector<std::int64_t> stretch_, wanted_stretch_;  // CutArgs::stretches, beside axis_ and wanted_
   std::vector<char> late_;     // by value: there when all parts are done
   std::vector<char> cut_, by_part_;
   std::vector<char> whole_needed_;
@@ -301,6 +333,21 @@ std::vector<int> batch_inputs(const Graph& graph, int arguments) {
     batch.push_back(i);
   }
   std::reverse(batch.begin(), batch.end());
+  return batch;
+}
+
+std::vector<int> batch_inputs(const Graph& graph, std::span<const int> named) {
+  std::vector<int> batch;
+  for (const int i : named) {
+    const Type& type = graph.type(graph.inputs[at(i)]);
+    if (is_key(type)) continue;
+    const bool state = std::any_of(graph.updates.begin(), graph.updates.end(), [&](const auto& u) { return u.first == i; });
+    if (state || type.shape.rank() == 0 || (!batch.empty() && type.shape[0] != batch_size(graph, batch)))
+      fail(Error::Kind::usage, "[micro_batches] tensor {} of the arguments ({}) was named as batch: it is {}{}", i, to_string(type),
+           state ? "state" : type.shape.rank() == 0 ? "a single number" : "not as long as the first, ",
+           state || type.shape.rank() == 0 ? "" : to_string(graph.type(graph.inputs[at(batch[0])])));
+    batch.push_back(i);
+  }
   return batch;
 }
 

@@ -15,6 +15,8 @@ namespace tidemark {
 // no key of a random op (two i64); with it come the arguments in front of it, without a gap, of that length. State, and what lies
 // behind the first `arguments` inputs, is none. Empty: no batch.
 TIDEMARK_API std::vector<int> batch_inputs(const Graph& graph, int arguments = -1);
+// Those of `named` that are no keys. Throws Error(usage) where one is state or not as long as the others.
+TIDEMARK_API std::vector<int> batch_inputs(const Graph& graph, std::span<const int> named);
 // Their length; 0 where there is none.
 TIDEMARK_API std::int64_t batch_size(const Graph& graph, std::span<const int> batch);
 

@@ -4,18 +4,42 @@
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/micro_batches.h"
+#include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 
 namespace tidemark {
 namespace {
+
+std::vector<int> batch_of(const Graph& graph, const MicroBatches& how) {
+  return how.inputs.empty() ? batch_inputs(graph, how.arguments) : batch_inputs(graph, how.inputs);
+}
+
+// A weight in front of the batch may be as long by chance. Which inputs are cut changes no result, only what can be cut: where all of
+// them cannot, those in front are left out one after the other.
+Graph split(const Graph& graph, const MicroBatches& how, int parts) {
+  const std::vector<int> batch = batch_of(graph, how);
+  std::string refused;
+  for (std::size_t first = 0; first < batch.size(); ++first) {
+    try {
+      return split_batch(graph, std::span(batch).subspan(first), parts);
+    } catch (const Error& e) {
+      if (e.kind() != Error::Kind::unsupported) throw;
+      if (refused.empty()) refused = e.what();
+      if (!how.inputs.empty()) break;
+    }
+  }
+  if (refused.empty()) return split_batch(graph, batch, parts);  // says that there is none
+  std::string taken;
+  for (const int i : batch) taken += fmt::format("{}{}", taken.empty() ? "" : ", ", to_string(graph.type(graph.inputs[static_cast<std::size_t>(i)])));
+  throw Error(Error::Kind::unsupported, fmt::format("{} (cut were {}; .micro_batches = {{{}, {{…}}}} names the arguments that are the batch)", refused, taken, parts));
+}
 
 // Sums over parts are not joined again: that would keep all of them.
 Graph optimised(const Graph& graph, const CompileOptions& options, int parts) {
   if (parts == 1) return optimise(graph, options.passes);
   OptimiseOptions passes = options.passes;
   passes.join = false;
-  const std::vector<int> batch = batch_inputs(graph, options.micro_batches.arguments);
-  return optimise(split_batch(passes.simplify ? simplified(graph) : graph, batch, parts), passes);
+  return optimise(split(passes.simplify ? simplified(graph) : graph, options.micro_batches, parts), passes);
 }
 
 Planned planned_program(Posed& posed, const CompileOptions& options, const PoseOptions& pose_options,
@@ -25,7 +49,8 @@ Planned planned_program(Posed& posed, const CompileOptions& options, const PoseO
 }
 
 Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
-  return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit), pose_options);
+  return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit),
+              pose_options);
 }
 
 class Choosing {
@@ -63,7 +88,8 @@ class Choosing {
         break;
       }
     }
-    if (!best_) throw Error(Error::Kind::infeasible, refused + in_parts + (coupled.empty() ? "" : "; " + coupled));
+    if (!best_)
+      throw Error(Error::Kind::infeasible, refused + in_parts + (coupled.empty() ? "" : "; " + coupled));
     if (best_->parts > 1) {
       best_->why =
           fmt::format("the batch of {} is worked through in {} parts, {:.3g} s a step: as a whole {}",
@@ -98,17 +124,21 @@ class Choosing {
   CompileOptions& options_;
   const PoseOptions& pose_options_;
   std::span<const TierSpec> tiers_;
-  std::vector<int> batch_ = batch_inputs(graph_, options_.micro_batches.arguments);
+  std::vector<int> batch_ = batch_of(graph_, options_.micro_batches);
   std::optional<PlannedParts> best_;
 };
 
 }  // namespace
 
-Posed posed_of(Graph graph, const CompileOptions& options) {
+Posed posed_of(const Graph& graph, const CompileOptions& options) {
   const std::shared_ptr<Device> device = options.device ? options.device : cpu();
   const auto profile = profile_for(options, *device);
-  return pose(optimised(graph, options, std::max(options.micro_batches.parts, 1)),
-              {.threads = device->threads(), .profile = profile.get(), .name = options.name});
+  Posed posed = pose(optimised(graph, options, std::max(options.micro_batches.parts, 1)),
+                     {.threads = device->threads(), .profile = profile.get(), .name = options.name});
+  std::vector<TierSpec> tiers;
+  for (const TierSpec& tier : options.tiers) tiers.push_back(measured(tier));
+  add_tiers(posed, tiers);
+  return posed;
 }
 
 PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,

@@ -17,17 +17,20 @@ std::string line_of(const Posed& posed, const Tightest& tight) {
   const Graph& g = posed.binding.graph;
   const auto ours = [](const Loc& loc) {
     const std::string_view file = loc.file;
-    for (const char* folder : {"tidemark/front/", "tidemark/grad/", "tidemark/ops/", "tidemark/ir/", "tidemark/compile/"}) {
+    for (const char* folder :
+         {"tidemark/front/", "tidemark/grad/", "tidemark/ops/", "tidemark/ir/", "tidemark/compile/"}) {
       if (file.find(folder) != std::string_view::npos) return true;
     }
     return file.empty();
   };
-  const std::int32_t own = at(tight.task) < posed.binding.node_of_task.size() ? posed.binding.node_of_task[at(tight.task)] : -1;
+  const std::int32_t own =
+      at(tight.task) < posed.binding.node_of_task.size() ? posed.binding.node_of_task[at(tight.task)] : -1;
   if (own < 0) return "";
   if (!ours(g.nodes[at(own)].loc)) return to_string(g.nodes[at(own)].loc);
   const std::vector<std::int32_t> maker = makers(g);
   for (const plan::BufferId b : tight.buffers) {
-    const ValueId v = at(b) < posed.binding.value_of_buffer.size() ? posed.binding.value_of_buffer[at(b)] : -1;
+    const ValueId v =
+        at(b) < posed.binding.value_of_buffer.size() ? posed.binding.value_of_buffer[at(b)] : -1;
     const std::int32_t n = v >= 0 ? maker[at(v)] : -1;
     if (n >= 0 && !ours(g.nodes[at(n)].loc)) return to_string(g.nodes[at(n)].loc);
   }
@@ -52,21 +55,23 @@ std::string who_meets(const Posed& posed, const Tightest& tight) {
   if (tight.buffers.size() > kNamed) names += fmt::format(" and {} more", tight.buffers.size() - kNamed);
   const Bytes workspace = posed.problem.tasks[at(tight.task)].workspace;
   if (workspace > 0) names += fmt::format(", {} of workspace", format_bytes(workspace));
-  return fmt::format("these {} tensors meet at {}: {}", tight.buffers.size(), place(posed, tight),
-                     names);
+  return fmt::format("these {} tensors meet at {}: {}", tight.buffers.size(), place(posed, tight), names);
 }
 
 std::string cure(const Posed& posed, const plan::Plan& plan, const CompileOptions& options) {
   const plan::Problem& problem = posed.problem;
   const Bytes resident = plan::resident_bytes(problem);
   if (resident > plan.budget) {
-    return fmt::format("what helps: {} are parameters, state and inputs: a smaller model, an optimizer with less state{}",
-                       format_bytes(resident), options.tiers.empty() ? kTierForState : std::string_view());
+    return fmt::format(
+        "what helps: {} are parameters, state and inputs: a smaller model, an optimizer with less state{}",
+        format_bytes(resident), options.tiers.empty() ? kTierForState : std::string_view());
   }
   std::vector<std::string> helps;
   if (plan.smallest_peak) {
     helps.push_back(fmt::format("a budget of {} ({:+.1f} %)", format_bytes(*plan.smallest_peak),
-                                100.0 * (static_cast<double>(*plan.smallest_peak) / static_cast<double>(std::max<Bytes>(plan.budget, 1)) - 1)));
+                                100.0 * (static_cast<double>(*plan.smallest_peak) /
+                                             static_cast<double>(std::max<Bytes>(plan.budget, 1)) -
+                                         1)));
   } else if (plan.peak_bound) {
     helps.push_back(fmt::format("a budget from {} on", format_bytes(*plan.peak_bound)));
   }
@@ -109,14 +114,13 @@ Tightest tightest_task(const plan::Problem& problem) {
 
 std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options) {
   const Tightest tight = tightest_task(posed.problem);
-  std::string out =
-      fmt::format("[compile] {} does not fit {}", posed.problem.name, format_bytes(plan.budget));
   const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
-  if (proven) {
-    out += fmt::format("; needs at least {}", format_bytes(*plan.peak_bound));
-  } else if (plan.smallest_peak) {
-    out += fmt::format("; the least found in the time given is {}", format_bytes(*plan.smallest_peak));
-  }
+  const Bytes least = proven ? *plan.peak_bound : plan.smallest_peak.value_or(plan.budget);
+  std::string out =
+      fmt::format("[compile] {} does not fit {}", posed.problem.name, format_bytes(plan.budget, least));
+  if (least != plan.budget)
+    out += fmt::format("; {} {}", proven ? "needs at least" : "the least found in the time given is",
+                       format_bytes(least, plan.budget));
   const std::string meets = who_meets(posed, tight);
   if (!meets.empty()) out += ": " + meets;
   if (!plan.reason.empty() && !proven) out += " (" + plan.reason + ")";

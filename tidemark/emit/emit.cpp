@@ -84,7 +84,7 @@ class Emitter {
     const std::size_t once = formulas.find("#pragma once\n");
     if (once != std::string::npos) formulas.erase(once, 13);
     std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" +
-                       formulas + emitting::kPrelude;
+                       formulas + emitting::kPrelude + (networks_ ? emitting::kNetworks : "");
     for (const std::string& f : functions_) text += f;
     return text;
   }
@@ -171,7 +171,7 @@ class Emitter {
       fail(Error::Kind::unsupported,
            "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
     const Node& node = *found;
-    Task task{.graph = g, .node = node};
+    Task task{.graph = g, .node = node, .exact = options_.exact};
     const auto address = [&](std::int32_t k) {
       const auto found = moved.find(instr.first_place + k);
       const Place& place = found != moved.end()
@@ -207,7 +207,18 @@ class Emitter {
     define(name, kind, body);
   }
 
+  // A packed weight is packed by who reads it: the executor's kernels their way, plain loops in rows, which take no more room.
+  void expect_own_packing(const Task& t) const {
+    const auto expect = [&](const Value& v) {
+      if (!v.layout.blocked.empty() && (t.exact || v.layout.blocked_bytes < v.type.bytes()))
+        emitting::refuse(t.node, "a packed weight; leave it to the executor");
+    };
+    for (std::size_t i = 0; i < t.node.in.size(); ++i) expect(t.input(i));
+    for (std::size_t o = 0; o < t.node.out.size(); ++o) expect(t.output(o));
+  }
+
   void write(const Task& t, std::string& out) {
+    expect_own_packing(t);
     if (emitting::is_map(t.node)) {
       emitting::write_map(t, out);
     } else if (emitting::write_loop(
@@ -215,7 +226,9 @@ class Emitter {
       return;
     } else if (!emitting::write_move(t, out)) {
       const std::size_t before = out.size();
-      if (!emitting::write_product(t, out))
+      const bool network = emitting::write_network(t, out);
+      networks_ = networks_ || network;
+      if (!network && !emitting::write_product(t, out))
         emitting::refuse(t.node, "has no plain form in C++; leave it to the executor");
       if (options_.exact && out.size() > before)
         emitting::refuse(t.node, "a plain loop would not have the executor's bits; leave it to the executor");
@@ -228,13 +241,14 @@ class Emitter {
     const EmitSource s = options_.region(t.node, which);
     const auto found = regions_.find(&s.program);
     if (found != regions_.end()) return found->second;
-    const std::string name = fmt::format("region_{}", regions_.size());
+    std::string name = fmt::format("region_{}", regions_.size());
     regions_.emplace(&s.program, name);
     function(s, name, "static void");
     return name;
   }
 
   const EmitOptions& options_;
+  bool networks_ = false;               // whether a function of networks.txt is called
   std::vector<std::string> functions_;  // callees first
   std::map<const Program*, std::string> regions_;
 };

@@ -196,13 +196,16 @@ void write_fold(Chain& c, const Node& fold, std::size_t output, std::string& out
     if (groups.empty() || groups.back().reduced != reduced[a]) groups.push_back({.reduced = reduced[a]});
     groups.back().axes.push_back(a);
   }
-  if (std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; }) > 1)
+  // Then all axes that stay are outside, and the sum has an order of its own.
+  const bool scattered =
+      std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; }) > 1;
+  if (scattered && c.task.exact)
     refuse(c.task.node, "a reduction over axes with others between them; reduce one after the other");
   std::int64_t extent[3] = {1, 1, 1};  // outside, folded, inside
   std::vector<std::size_t> axes[3];
   bool inside = false;
   for (const Group& g : groups) {
-    const int part = g.reduced ? 1 : inside ? 2 : 0;
+    const int part = g.reduced ? 1 : inside && !scattered ? 2 : 0;
     inside = inside || g.reduced;
     for (const std::size_t a : g.axes) {
       axes[part].push_back(a);

@@ -36,8 +36,8 @@ bool write_move(const Task& t, std::string& out) {
   const std::string_view op = t.node.op->name;
   const Attrs& attrs = t.node.attrs;
   const bool known = op == "concat" || op == "pad" || op == "update_slice" || op == "flip" ||
-                     op == "contiguous" || op == "iota" || op == "assign" || op == "index_select" ||
-                     op == "cumsum";
+                     op == "contiguous" || op == "reshape" || op == "iota" || op == "assign" ||
+                     op == "cumsum" || (op == "index_select" && t.input(0).type.shape.rank() == 1);
   if (!known) return false;
   const Value& y = t.output(0);
   out += "    " + declare(t.node, y, "y", t.out[0], false) + "\n";
@@ -73,6 +73,9 @@ bool write_move(const Task& t, std::string& out) {
           type_name(t.node, y.type.dtype), n, from);
   } else if (op == "contiguous") {
     write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
+  } else if (op == "reshape") {
+    const Shape& x = t.input(0).type.shape;
+    write_box(x, strides(0), 0, row_major_strides(x), 0, "x0", out);
   } else if (op == "concat") {
     const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
     std::int64_t begin = 0;

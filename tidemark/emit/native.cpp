@@ -12,8 +12,6 @@
 
 #include "tidemark/emit/emit.h"
 
-extern char** environ;
-
 namespace tidemark {
 namespace {
 
@@ -36,7 +34,7 @@ std::string hash_of(const std::string& text) {
 
 // A folder that nobody else can write to: what lies in it is loaded.
 fs::path own_folder(const std::string& wanted) {
-  const fs::path folder =
+  fs::path folder =
       wanted.empty() ? fs::path(fmt::format("/tmp/tidemark-native-{}", getuid())) : fs::path(wanted);
   std::error_code ignored;
   fs::create_directories(folder.parent_path(), ignored);

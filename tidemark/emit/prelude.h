@@ -1,4 +1,4 @@
-// Texts that emitted files begin with: base/scalar.h as it is, and emit/prelude.txt.
+// Texts that emitted files begin with: base/scalar.h as it is, emit/prelude.txt, and emit/networks.txt where it is used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,5 +6,6 @@ namespace tidemark::emitting {
 
 extern const char* const kScalarFormulas;
 extern const char* const kPrelude;
+extern const char* const kNetworks;
 
 }  // namespace tidemark::emitting

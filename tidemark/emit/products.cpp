@@ -80,10 +80,7 @@ void write_loss(const Task& t, bool backward, std::string& out) {
 bool write_product(const Task& t, std::string& out) {
   const std::string_view op = t.node.op->name;
   if (op != "matmul" && op != "cross_entropy" && op != "cross_entropy_backward") return false;
-  for (std::size_t o = 0; o < t.out.size(); ++o)
-    out += "    " + declare(t.node, t.output(o), fmt::format("y{}", o), t.out[o], false) + "\n";
-  for (std::size_t i = 0; i < t.in.size(); ++i)
-    out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
+  declare_operands(t, out);
   if (t.output(0).type.shape.numel() == 0) return true;
   if (op == "matmul") {
     write_matmul(t, out);

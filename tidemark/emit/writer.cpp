@@ -44,8 +44,14 @@ std::string number(double value) {
 std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address,
                     bool constant) {
   const std::string type = fmt::format("{}{}*", constant ? "const " : "", type_name(node, value.type.dtype));
-  if (!value.layout.blocked.empty()) refuse(node, "a blocked layout");
   return fmt::format("auto* {} = ({})({});", name, type, address);
+}
+
+void declare_operands(const Task& t, std::string& out) {
+  for (std::size_t o = 0; o < t.out.size(); ++o)
+    out += "    " + declare(t.node, t.output(o), fmt::format("y{}", o), t.out[o], false) + "\n";
+  for (std::size_t i = 0; i < t.in.size(); ++i)
+    out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
 }
 
 Loops merged(const std::vector<std::int64_t>& sizes, const std::vector<std::vector<std::int64_t>>& strides) {

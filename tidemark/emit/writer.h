@@ -17,6 +17,7 @@ struct Task {
   const Node& node;
   std::vector<std::string> in, out;  // addresses, as expressions of type unsigned char*
   std::string workspace;
+  bool exact = false;  // the executor's bits are asked for
   const Value& input(std::size_t i) const { return graph.value(node.in[i]); }
   const Value& output(std::size_t i) const { return graph.value(node.out[i]); }
 };
@@ -29,6 +30,9 @@ std::string number(double value);
 // "const double* x0 = (const double*)(arena + 64);"
 std::string declare(const Node& node, const Value& value, const std::string& name, const std::string& address,
                     bool constant);
+
+// The task's operands as x0, x1, … and y0, y1, …
+void declare_operands(const Task& task, std::string& out);
 
 // Loops over axes, innermost last, merged where all operands allow it.
 struct Loops {
@@ -49,6 +53,7 @@ struct Part {
 };
 std::vector<Part> parts_of(const Graph& graph, const Node& node);
 bool write_product(const Task& task, std::string& out);
+bool write_network(const Task& task, std::string& out);
 bool is_map(const Node& node);
 // Loops and branches; `region`: the name of the function of a region. False: not one of them.
 using RegionName = std::function<std::string(std::size_t which)>;

@@ -8,14 +8,14 @@
 namespace tidemark {
 
 Tensor Level::enter(const Tensor& below, const std::string& name) {
-  const Tensor t = input(below.type(), name);
+  Tensor t = input(below.type(), name);
   payloads_.push_back(below);
   if (!below_.defined() || below.recorder()->serial() > below_.recorder()->serial()) below_ = below;
   return t;
 }
 
 Tensor Level::lift(const Tensor& t) {
-  const Tensor lifted = Builder::lift(t);
+  Tensor lifted = Builder::lift(t);
   if (payloads_.size() < graph().values.size()) {
     payloads_.push_back(t);
     if (!below_.defined() || t.recorder()->serial() > below_.recorder()->serial()) below_ = t;

@@ -27,7 +27,8 @@ Flags inputs_used(const Graph& g) {
 
 // The graph with only what `outputs` (positions among its outputs) need. Inputs stay.
 Graph restricted(Graph g, std::size_t first, std::size_t count) {
-  g.outputs = std::vector<ValueId>(g.outputs.begin() + static_cast<std::ptrdiff_t>(first), g.outputs.begin() + static_cast<std::ptrdiff_t>(first + count));
+  g.outputs = std::vector<ValueId>(g.outputs.begin() + static_cast<std::ptrdiff_t>(first),
+                                   g.outputs.begin() + static_cast<std::ptrdiff_t>(first + count));
   return dce(g);
 }
 
@@ -68,7 +69,8 @@ struct LoopRule {
   // From what varies outside to what varies in some step.
   void spread(const std::function<bool(int)>& seeded) {
     vary.assign(operands(), 0);
-    for (std::size_t i = 0; i < operands(); ++i) vary[i] = seeded(static_cast<int>(i)) && is_float(body.type(in(i)).dtype);
+    for (std::size_t i = 0; i < operands(); ++i)
+      vary[i] = seeded(static_cast<int>(i)) && is_float(body.type(in(i)).dtype);
     for (bool more = true; more;) {
       more = false;
       const Flags inside = depends_on(body, varying());
@@ -85,7 +87,9 @@ struct LoopRule {
     return ids;
   }
   // How many steps ran, for the loops that carry a count.
-  Tensor count() const { return is_while ? r.y(r.outputs() - 1) : s.counted ? r.x(r.inputs() - 1) : Tensor{}; }
+  Tensor count() const {
+    return is_while ? r.y(r.outputs() - 1) : s.counted ? r.x(r.inputs() - 1) : Tensor{};
+  }
 };
 
 // The states that the adjoint reads, stacked: the loop once more, with the state in which each step begins among its ys.
@@ -133,7 +137,8 @@ Tensors loop_vjp(const Rule& r) {
   Gathered operands(adjoint);
   LoopShape s{.trips = l.s.trips, .reverse = !l.s.reverse};
   const std::size_t first_ct = n, first_ct_y = n + carry_of.size(), first_ct_const = first_ct_y + y_of.size();
-  for (std::size_t k = 0; k < carry_of.size(); ++k) operands.add(first_ct + k, r.ct(static_cast<int>(carry_of[k])));
+  for (std::size_t k = 0; k < carry_of.size(); ++k)
+    operands.add(first_ct + k, r.ct(static_cast<int>(carry_of[k])));
   for (std::size_t k = 0; k < const_of.size(); ++k) operands.add(first_ct_const + k, beside(const_of[k]));
   s.carries = operands.size();
   for (std::size_t k = 0; k < states.size(); ++k) operands.add(states[k], stacks[k]);
@@ -145,7 +150,8 @@ Tensors loop_vjp(const Rule& r) {
   }
   s.xs = operands.size() - s.carries;
   for (std::size_t i = 0; i < n; ++i) {
-    if (used[i] && (l.is_const(i) || (l.is_carry(i) && l.invariant(i)))) operands.add(i, r.x(static_cast<int>(i)));
+    if (used[i] && (l.is_const(i) || (l.is_carry(i) && l.invariant(i))))
+      operands.add(i, r.x(static_cast<int>(i)));
   }
   adjoint.inputs = operands.take_inputs();
   // Gradients come in the order of the inputs; the scan wants the state's and the invariants' first.
@@ -205,7 +211,8 @@ Tensors loop_jvp(const Rule& r) {
   std::vector<ValueId> ordered(both.outputs.begin(), both.outputs.begin() + l.s.carries);
   std::vector<int> tangent_of(static_cast<std::size_t>(r.outputs()), -1);
   for (std::size_t i = 0; i < outputs; ++i) {
-    const bool wanted = i < carries ? l.vary[i] != 0 : inside[static_cast<std::size_t>(l.body.outputs[i])] != 0;
+    const bool wanted =
+        i < carries ? l.vary[i] != 0 : inside[static_cast<std::size_t>(l.body.outputs[i])] != 0;
     if (!wanted) continue;
     tangent_of[i] = static_cast<int>(ordered.size());
     ordered.push_back(both.outputs[outputs + i]);
@@ -260,10 +267,12 @@ Tensors branch_vjp(const Rule& r, int first) {
     used.resize(here.size(), 0);
     for (std::size_t i = 0; i < here.size(); ++i) used[i] |= here[i];
   }
-  Tensors in(node.in.size() > 0 && first == 1 ? Tensors{r.x(0)} : Tensors{});
+  Tensors in(!node.in.empty() && first == 1 ? Tensors{r.x(0)} : Tensors{});
   const std::size_t operands = node.regions[0].inputs.size();
   for (std::size_t i = 0; i < used.size(); ++i) {
-    if (used[i]) in.push_back(i < operands ? r.x(first + static_cast<int>(i)) : r.ct(static_cast<int>(with_ct[i - operands])));
+    if (used[i])
+      in.push_back(i < operands ? r.x(first + static_cast<int>(i))
+                                : r.ct(static_cast<int>(with_ct[i - operands])));
   }
   if (in.empty()) in.push_back(r.ct(static_cast<int>(with_ct[0]))), used[operands] = 1;
   for (Graph& g : regions) {
@@ -277,7 +286,8 @@ Tensors branch_vjp(const Rule& r, int first) {
   if (attrs.find("name") != nullptr) attrs.set("name", attrs.text("name") + ".vjp");
   const Tensors results = apply(*node.op, in, std::move(attrs), Where::current(), std::move(regions));
   Tensors grads(node.in.size());
-  for (std::size_t k = 0; k < wanted.size(); ++k) grads[wanted[k] + static_cast<std::size_t>(first)] = results[k];
+  for (std::size_t k = 0; k < wanted.size(); ++k)
+    grads[wanted[k] + static_cast<std::size_t>(first)] = results[k];
   return grads;
 }
 
@@ -287,7 +297,8 @@ Tensors branch_jvp(const Rule& r, int first) {
   Tensors in;
   for (int i = 0; i < r.inputs(); ++i) {
     in.push_back(r.x(i));
-    if (i >= first && r.has_dx(i) && is_float(r.x(i).dtype())) moving.push_back(static_cast<std::size_t>(i - first));
+    if (i >= first && r.has_dx(i) && is_float(r.x(i).dtype()))
+      moving.push_back(static_cast<std::size_t>(i - first));
   }
   for (const std::size_t i : moving) in.push_back(r.dx(static_cast<int>(i) + first));
   std::vector<Graph> regions;

@@ -41,12 +41,13 @@ Tensor Builder::lift(const Tensor& t) {
   } else {
     for (std::size_t i = 0; i < captures_.size(); ++i) {
       const Tensor& c = captures_[i];
-      if (!c.concrete() && c.recorder() == t.recorder() && c.id() == t.id() && (t.id() >= 0 || c.same_as(t))) {
+      if (!c.concrete() && c.recorder() == t.recorder() && c.id() == t.id() &&
+          (t.id() >= 0 || c.same_as(t))) {
         return tensor(graph_.inputs[graph_.inputs.size() - captures_.size() + i]);
       }
     }
   }
-  const Tensor lifted = input(t.type(), "captured");
+  Tensor lifted = input(t.type(), "captured");
   captures_.push_back(t);
   if (key != nullptr) lifted_.emplace(key, lifted.id());
   return lifted;
@@ -76,7 +77,8 @@ Tensors Builder::record(const Op& op, std::span<const Tensor> in, Attrs attrs, s
   results.reserve(out.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const bool given = attribution != nullptr && i < attribution->node_.out.size();
-    node.out.push_back(add_value(out[i], given ? attribution->graph_.value(attribution->node_.out[i]).name : name));
+    node.out.push_back(
+        add_value(out[i], given ? attribution->graph_.value(attribution->node_.out[i]).name : name));
     results.push_back(tensor(node.out.back()));
   }
   if (attribution != nullptr) node.loc = attribution->node_.loc;
@@ -85,7 +87,9 @@ Tensors Builder::record(const Op& op, std::span<const Tensor> in, Attrs attrs, s
 }
 
 void Builder::set_name(const Tensor& tensor, const std::string& name) {
-  if (finished_) fail(Error::Kind::usage, "[name] a tensor of a finished trace is used; return it from the traced function");
+  if (finished_)
+    fail(Error::Kind::usage,
+         "[name] a tensor of a finished trace is used; return it from the traced function");
   graph_.value(tensor.id()).name = name;
 }
 

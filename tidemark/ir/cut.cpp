@@ -22,8 +22,20 @@ std::optional<Cut> cut_fold(const CutArgs& a, Fold fold) {
   return Cut{{a.known[0]}, {out}, a.attrs};
 }
 
-bool divides(const Type& type, int axis, std::int64_t parts) {
-  return axis < type.shape.rank() && type.shape[axis] > 0 && type.shape[axis] % parts == 0;
+bool divides(const Type& type, int axis, std::int64_t parts, std::int64_t stretch) {
+  if (axis >= type.shape.rank() || type.shape[axis] <= 0) return false;
+  return stretch > 0 ? type.shape[axis] % stretch == 0 && stretch % parts == 0
+                     : type.shape[axis] % parts == 0;
+}
+
+// Inputs whose stretches are of one length; an axis that is one is as long as itself.
+bool alike(const CutArgs& args, std::int64_t stretch) {
+  for (std::size_t i = 0; i < args.in.size() && stretch > 0; ++i) {
+    if (args.known[i] >= 0 &&
+        (args.stretches[i] > 0 ? args.stretches[i] : args.in[i].shape[args.known[i]]) != stretch)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -33,6 +45,25 @@ int CutArgs::axis_of(std::initializer_list<int> inputs) const {
     if (known[at(i)] >= 0) return known[at(i)];
   }
   return wanted;
+}
+
+std::int64_t CutArgs::stretch() const {
+  bool any = false;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    any = any || known[i] >= 0;
+    if (known[i] >= 0 && i < stretches.size() && stretches[i] > 0) return stretches[i];
+  }
+  return any ? 0 : wanted_stretch;
+}
+
+std::int64_t cut_into_stretches(const CutArgs& args, std::span<const std::int64_t> sizes) {
+  const auto axis = static_cast<int>(args.attrs.integer("axis", 0));
+  const bool own = std::all_of(args.known.begin(), args.known.end(), [&](int k) { return k == axis; });
+  // Pieces of one stretch each know of none.
+  const std::int64_t known = args.stretch(), stretch = known > 0 ? known : sizes.empty() ? 0 : sizes[0];
+  const bool whole = stretch > 0 && std::all_of(sizes.begin(), sizes.end(),
+                                                [&](std::int64_t n) { return n % stretch == 0; });
+  return own && whole ? stretch : 0;
 }
 
 Cut cut_alike(const CutArgs& args, int axis, std::initializer_list<int> whole_inputs) {
@@ -80,14 +111,20 @@ std::optional<Cut> cut_of(const Op& op, const CutArgs& args) {
                            : op.fold != Fold::none ? cut_fold(args, op.fold)
                            : op.elementwise()      ? cut_aligned(args)
                                                    : std::nullopt;
-  if (!cut) return std::nullopt;
+  const std::int64_t stretch = args.stretch();
+  // What is drawn at random is numbered by its place.
+  if (!cut || !alike(args, stretch) || (stretch > 0 && op.facts.random)) return std::nullopt;
+  if (!cut->in_stretch) cut->in_stretch = stretch;
+  if (!cut->out_stretch) cut->out_stretch = stretch;
   for (std::size_t i = 0; i < args.in.size(); ++i) {
     if (args.known[i] >= 0 && cut->in[i] != args.known[i]) return std::nullopt;
-    if (cut->in[i] != kWhole && (cut->in[i] < 0 || !divides(args.in[i], cut->in[i], args.parts)))
+    if (cut->in[i] != kWhole &&
+        (cut->in[i] < 0 || !divides(args.in[i], cut->in[i], args.parts, *cut->in_stretch)))
       return std::nullopt;
   }
   for (std::size_t o = 0; o < args.out.size(); ++o) {
-    if (cut->out[o] == kWhole || (cut->out[o] >= 0 && !divides(args.out[o], cut->out[o], args.parts)))
+    if (cut->out[o] == kWhole ||
+        (cut->out[o] >= 0 && !divides(args.out[o], cut->out[o], args.parts, *cut->out_stretch)))
       return std::nullopt;
   }
   const bool asked = std::none_of(args.known.begin(), args.known.end(), [](int axis) { return axis >= 0; });

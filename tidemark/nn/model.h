@@ -59,7 +59,7 @@ Model erase(Family<P, S> f) {
   model.state = [make = f.state](Init& init) { return make ? flatten(make(init)) : Tensors{}; };
   model.logits = [params, state, apply = f.logits](const Tensors& p, Tensors& s, const Tensors& batch) {
     S next = unflatten(state, s);
-    const Tensor y = apply(unflatten(params, p), next, batch);
+    Tensor y = apply(unflatten(params, p), next, batch);
     s = flatten(next);
     return y;
   };

@@ -28,7 +28,9 @@ std::optional<Cut> take_cut(const CutArgs& a) {
   const int axis = axis_of(a.attrs);
   if (a.known[1] >= 0) return Cut{{kWhole, a.known[1]}, {axis + a.known[1]}, a.attrs};
   if (a.known[0] < 0 || a.known[0] == axis) return std::nullopt;
-  return Cut{{a.known[0], kWhole}, {a.known[0] < axis ? a.known[0] : a.known[0] - 1 + a.in[1].shape.rank()}, a.attrs};
+  return Cut{{a.known[0], kWhole},
+             {a.known[0] < axis ? a.known[0] : a.known[0] - 1 + a.in[1].shape.rank()},
+             a.attrs};
 }
 // By indices with their updates the parts add up; by the other axes of the updates they lie side by side.
 std::optional<Cut> add_rows_cut(const CutArgs& a) {
@@ -109,7 +111,8 @@ constinit const Op index_add_op{
         [](const KernelSpec& s) { return kernels::add_rows_reference(s, "index_add", axis_of(s.attrs)); },
     .samples =
         [] {
-          const auto sample = [](Shape shape, Shape indices, Shape updates, std::int64_t axis) {
+          const auto sample = [](const Shape& shape, const Shape& indices, const Shape& updates,
+                                 std::int64_t axis) {
             const double rows = static_cast<double>(shape[static_cast<int>(axis)]);
             return Sample{.in = {{indices, DType::i64}, {updates, DType::f64}},
                           .attrs = {{"axis", axis}, {"shape", shape.sizes()}},

@@ -26,7 +26,9 @@ std::vector<Type> infer_solve(const InferArgs& a) {
   const Type& right = type_of(a, 1);
   bool fits = right.shape.rank() == matrices.shape.rank() && right.shape[-2] == matrices.shape[-1];
   for (int i = 0; fits && i + 2 < right.shape.rank(); ++i) fits = right.shape[i] == matrices.shape[i];
-  if (!fits) fail(Error::Kind::usage, "[{}] matrices {} vs right sides {}; want (…,n,n) and (…,n,m)", a.op, to_string(matrices.shape), to_string(right.shape));
+  if (!fits)
+    fail(Error::Kind::usage, "[{}] matrices {} vs right sides {}; want (…,n,n) and (…,n,m)", a.op,
+         to_string(matrices.shape), to_string(right.shape));
   return {right};
 }
 
@@ -47,10 +49,14 @@ const Op& cholesky_op();
 const Op& triangular_solve_op();
 const Op& solve_op();
 
-TriangularOptions options_of(const Attrs& attrs) { return {attrs.flag("lower"), attrs.flag("transpose"), attrs.flag("unit_diagonal")}; }
+TriangularOptions options_of(const Attrs& attrs) {
+  return {attrs.flag("lower"), attrs.flag("transpose"), attrs.flag("unit_diagonal")};
+}
 
 // The part of A that triangular_solve reads.
-Tensor read_part_of(const Tensor& a, const TriangularOptions& o) { return a * triangle(a, o.lower, o.unit_diagonal ? 1 : 0); }
+Tensor read_part_of(const Tensor& a, const TriangularOptions& o) {
+  return a * triangle(a, o.lower, o.unit_diagonal ? 1 : 0);
+}
 
 Tensors cholesky_vjp(const Rule& r) {
   // Murray 2016, "Differentiation of the Cholesky decomposition", eq. 9: S = L^-T Phi(L^T Lbar) L^-1.
@@ -71,7 +77,8 @@ Tensors triangular_vjp(const Rule& r) {
   const TriangularOptions o = options_of(r.attrs());
   const Tensor b = triangular_solve(r.x(0), r.ct(), {o.lower, !o.transpose, o.unit_diagonal});
   Tensor a;
-  if (r.needs(0)) a = -read_part_of(o.transpose ? matmul(r.y(), transpose(b)) : matmul(b, transpose(r.y())), o);
+  if (r.needs(0))
+    a = -read_part_of(o.transpose ? matmul(r.y(), transpose(b)) : matmul(b, transpose(r.y())), o);
   return {a, b};
 }
 
@@ -99,21 +106,28 @@ Tensors solve_jvp(const Rule& r) {
 Cost cubic(const KernelSpec& spec) {
   const Shape& a = spec.in[0].type.shape;
   const auto n = static_cast<double>(a[-1]);
-  return {.flops = static_cast<double>(a.numel()) * n, .bytes = 2.0 * static_cast<double>(spec.in[0].type.bytes())};
+  return {.flops = static_cast<double>(a.numel()) * n,
+          .bytes = 2.0 * static_cast<double>(spec.in[0].type.bytes())};
 }
 
-std::vector<Sample> right_sides(std::vector<Attrs> all) {
+std::vector<Sample> right_sides(const std::vector<Attrs>& all) {
   std::vector<Sample> samples;
   for (const Attrs& attrs : all) {
-    samples.push_back({.in = {{{3, 3}, DType::f64}, {{3, 2}, DType::f64}}, .attrs = attrs, .tolerance = 20, .diagonal = 4});
-    samples.push_back({.in = {{{2, 5, 5}, DType::f64}, {{2, 5, 1}, DType::f64}}, .attrs = attrs, .tolerance = 20, .diagonal = 6});
+    samples.push_back(
+        {.in = {{{3, 3}, DType::f64}, {{3, 2}, DType::f64}}, .attrs = attrs, .tolerance = 20, .diagonal = 4});
+    samples.push_back({.in = {{{2, 5, 5}, DType::f64}, {{2, 5, 1}, DType::f64}},
+                       .attrs = attrs,
+                       .tolerance = 20,
+                       .diagonal = 6});
     samples.push_back({.in = {{{0, 0}, DType::f64}, {{0, 2}, DType::f64}}, .attrs = attrs});
   }
   return samples;
 }
 
 Attrs triangular_attrs(const TriangularOptions& o) {
-  return {{"lower", std::int64_t{o.lower}}, {"transpose", std::int64_t{o.transpose}}, {"unit_diagonal", std::int64_t{o.unit_diagonal}}};
+  return {{"lower", std::int64_t{o.lower}},
+          {"transpose", std::int64_t{o.transpose}},
+          {"unit_diagonal", std::int64_t{o.unit_diagonal}}};
 }
 
 const Op& cholesky_op() {
@@ -127,9 +141,10 @@ const Op& cholesky_op() {
       .reference = kernels::cholesky,
       .samples =
           [] {
-            return std::vector<Sample>{{.in = {{{3, 3}, DType::f64}}, .range = {-1, 1}, .tolerance = 20, .diagonal = 5},
-                                       {.in = {{{2, 4, 4}, DType::f64}}, .range = {-1, 1}, .tolerance = 20, .diagonal = 6},
-                                       {.in = {{{0, 3, 3}, DType::f64}}}};
+            return std::vector<Sample>{
+                {.in = {{{3, 3}, DType::f64}}, .range = {-1, 1}, .tolerance = 20, .diagonal = 5},
+                {.in = {{{2, 4, 4}, DType::f64}}, .range = {-1, 1}, .tolerance = 20, .diagonal = 6},
+                {.in = {{{0, 3, 3}, DType::f64}}}};
           },
   };
   return op;
@@ -138,7 +153,9 @@ const Op& cholesky_op() {
 const Op& triangular_solve_op() {
   static const Op op{
       .name = "triangular_solve",
-      .doc = "op(A)^-1 B for triangular A: the other triangle is not read. op is the transpose where `transpose` says so.",
+      .doc =
+          "op(A)^-1 B for triangular A: the other triangle is not read. op is the transpose where "
+          "`transpose` says so.",
       .infer = infer_solve,
       .vjp = triangular_vjp,
       .jvp = triangular_jvp,
@@ -147,8 +164,10 @@ const Op& triangular_solve_op() {
       .reference = kernels::triangular_solve,
       .samples =
           [] {
-            return right_sides({triangular_attrs({}), triangular_attrs({.lower = false}), triangular_attrs({.transpose = true}),
-                                triangular_attrs({.lower = false, .transpose = true, .unit_diagonal = true})});
+            return right_sides(
+                {triangular_attrs({}), triangular_attrs({.lower = false}),
+                 triangular_attrs({.transpose = true}),
+                 triangular_attrs({.lower = false, .transpose = true, .unit_diagonal = true})});
           },
   };
   return op;

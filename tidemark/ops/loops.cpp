@@ -13,7 +13,8 @@ Type stacked(const Type& type, std::int64_t n) {
 }
 
 Type slice_type(const Type& type) {
-  if (type.shape.rank() == 0) fail(Error::Kind::usage, "[scan] xs hold a scalar; a slice of the first axis is taken each step");
+  if (type.shape.rank() == 0)
+    fail(Error::Kind::usage, "[scan] xs hold a scalar; a slice of the first axis is taken each step");
   return {Shape(std::vector<std::int64_t>(type.shape.begin() + 1, type.shape.end())), type.dtype};
 }
 
@@ -32,8 +33,8 @@ LoopShape loop_shape(const Attrs& a, std::size_t inputs, const std::vector<Graph
   s.consts = static_cast<int>(inputs) - s.carries - s.xs - (s.counted ? 1 : 0);
   TIDEMARK_CHECK(!regions.empty(), "a loop has no body");
   s.ys = static_cast<int>(regions[0].outputs.size()) - s.carries;
-  TIDEMARK_CHECK(s.trips >= 0 && s.carries >= 0 && s.xs >= 0 && s.consts >= 0 && s.ys >= 0, "a loop of {} inputs has {} carries and {} xs", inputs,
-                 s.carries, s.xs);
+  TIDEMARK_CHECK(s.trips >= 0 && s.carries >= 0 && s.xs >= 0 && s.consts >= 0 && s.ys >= 0,
+                 "a loop of {} inputs has {} carries and {} xs", inputs, s.carries, s.xs);
   return s;
 }
 
@@ -60,8 +61,11 @@ AdjointShape adjoint_shape(const Attrs& a, const std::vector<Graph>& regions) {
                  .reverse = a.flag("reverse"),
                  .counted = a.flag("counted"),
                  .states_read = a.integers("states_read")};
-  TIDEMARK_CHECK(regions.size() == (s.tape > 0 ? 4 : 2), "an adjoint with tapes of {} bytes has {} regions", s.tape, regions.size());
-  for (int i = 0; i < s.states; ++i) s.state += round_up(regions[0].type(regions[0].outputs[static_cast<std::size_t>(i)]).bytes(), kStorageAlign);
+  TIDEMARK_CHECK(regions.size() == (s.tape > 0 ? 4 : 2), "an adjoint with tapes of {} bytes has {} regions",
+                 s.tape, regions.size());
+  for (int i = 0; i < s.states; ++i)
+    s.state +=
+        round_up(regions[0].type(regions[0].outputs[static_cast<std::size_t>(i)]).bytes(), kStorageAlign);
   s.ys = static_cast<int>(regions[1].outputs.size()) - s.adjoints;
   return s;
 }
@@ -97,36 +101,42 @@ std::int64_t online_places(Bytes bytes, Bytes state, std::int64_t trips) {
 namespace {
 
 void same(const InferArgs& a, const char* what, std::size_t i, const Type& region, const Type& given) {
-  if (region != given) fail(Error::Kind::usage, "[{}] {} {} is {} in the body vs {}", a.op, what, i, to_string(region), to_string(given));
+  if (region != given)
+    fail(Error::Kind::usage, "[{}] {} {} is {} in the body vs {}", a.op, what, i, to_string(region),
+         to_string(given));
 }
 
 // The operands of a body: state, slices, invariants, from input `first` on.
 void check_body(const InferArgs& a, const Graph& body, const LoopShape& s) {
   const auto n = static_cast<std::size_t>(s.carries + s.xs + s.consts);
-  TIDEMARK_CHECK(body.inputs.size() == n, "[{}] the body takes {} values vs {} given", a.op, body.inputs.size(), n);
+  TIDEMARK_CHECK(body.inputs.size() == n, "[{}] the body takes {} values vs {} given", a.op,
+                 body.inputs.size(), n);
   for (std::size_t i = 0; i < n; ++i) {
     const Type& inside = body.type(body.inputs[i]);
-    const bool is_x = i >= static_cast<std::size_t>(s.carries) && i < static_cast<std::size_t>(s.first_const());
+    const bool is_x =
+        i >= static_cast<std::size_t>(s.carries) && i < static_cast<std::size_t>(s.first_const());
     if (is_x && (a.in[i].shape.rank() == 0 || a.in[i].shape[0] != s.trips)) {
-      fail(Error::Kind::usage, "[{}] xs {} are {} vs {} steps; their first axis is the steps'", a.op, i - static_cast<std::size_t>(s.carries),
-           to_string(a.in[i]), s.trips);
+      fail(Error::Kind::usage, "[{}] xs {} are {} vs {} steps; their first axis is the steps'", a.op,
+           i - static_cast<std::size_t>(s.carries), to_string(a.in[i]), s.trips);
     }
     same(a, "input", i, inside, is_x ? slice_type(a.in[i]) : a.in[i]);
   }
   for (int i = 0; i < s.carries; ++i) {
     const auto u = static_cast<std::size_t>(i);
     if (body.type(body.outputs[u]) != a.in[u]) {
-      fail(Error::Kind::usage, "[{}] the body turns state {} from {} into {}; a state keeps its type", a.op, i, to_string(a.in[u]),
-           to_string(body.type(body.outputs[u])));
+      fail(Error::Kind::usage, "[{}] the body turns state {} from {} into {}; a state keeps its type", a.op,
+           i, to_string(a.in[u]), to_string(body.type(body.outputs[u])));
     }
   }
-  if (s.counted && a.in.back() != Type{Shape{}, DType::i64}) fail(Error::Kind::usage, "[{}] the count is {} vs i64()", a.op, to_string(a.in.back()));
+  if (s.counted && a.in.back() != Type{Shape{}, DType::i64})
+    fail(Error::Kind::usage, "[{}] the count is {} vs i64()", a.op, to_string(a.in.back()));
 }
 
 std::vector<Type> loop_outputs(const InferArgs& a, const LoopShape& s) {
   const Graph& body = a.regions[0];
   std::vector<Type> out(a.in.begin(), a.in.begin() + s.carries);
-  for (std::size_t i = static_cast<std::size_t>(s.carries); i < body.outputs.size(); ++i) out.push_back(stacked(body.type(body.outputs[i]), s.trips));
+  for (std::size_t i = static_cast<std::size_t>(s.carries); i < body.outputs.size(); ++i)
+    out.push_back(stacked(body.type(body.outputs[i]), s.trips));
   return out;
 }
 
@@ -142,8 +152,10 @@ std::vector<Type> infer_while(const InferArgs& a) {
   TIDEMARK_CHECK(s.xs == 0, "a while_loop takes no xs");
   check_body(a, a.regions[0], s);
   const Graph& condition = a.regions[1];
-  TIDEMARK_CHECK(condition.inputs.size() == a.in.size(), "the condition takes {} values vs {}", condition.inputs.size(), a.in.size());
-  for (std::size_t i = 0; i < a.in.size(); ++i) same(a, "input of the condition", i, condition.type(condition.inputs[i]), a.in[i]);
+  TIDEMARK_CHECK(condition.inputs.size() == a.in.size(), "the condition takes {} values vs {}",
+                 condition.inputs.size(), a.in.size());
+  for (std::size_t i = 0; i < a.in.size(); ++i)
+    same(a, "input of the condition", i, condition.type(condition.inputs[i]), a.in[i]);
   if (condition.outputs.size() != 1 || condition.type(condition.outputs[0]) != Type{Shape{}, DType::boolean})
     fail(Error::Kind::usage, "[while_loop] the condition is no single boolean scalar");
   std::vector<Type> out = loop_outputs(a, s);
@@ -165,15 +177,20 @@ std::vector<Type> infer_while_saving(const InferArgs& a) {
 
 std::vector<Type> infer_adjoint(const InferArgs& a) {
   const AdjointShape s = adjoint_shape(a.attrs, a.regions);
-  TIDEMARK_CHECK(static_cast<int>(a.in.size()) == s.inputs(), "an adjoint of {} inputs is given {}", s.inputs(), a.in.size());
+  TIDEMARK_CHECK(static_cast<int>(a.in.size()) == s.inputs(), "an adjoint of {} inputs is given {}",
+                 s.inputs(), a.in.size());
   const Graph &advance = a.regions[0], &adjoint = a.regions[1];
   std::vector<Type> wanted;
   const auto want = [&](int first, int n, bool slices) {
-    for (int i = first; i < first + n; ++i) wanted.push_back(slices ? slice_type(a.in[static_cast<std::size_t>(i)]) : a.in[static_cast<std::size_t>(i)]);
+    for (int i = first; i < first + n; ++i)
+      wanted.push_back(slices ? slice_type(a.in[static_cast<std::size_t>(i)])
+                              : a.in[static_cast<std::size_t>(i)]);
   };
   const auto check = [&](const Graph& region) {
-    TIDEMARK_CHECK(region.inputs.size() == wanted.size(), "a region takes {} values vs {}", region.inputs.size(), wanted.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i) same(a, "input", i, region.type(region.inputs[i]), wanted[i]);
+    TIDEMARK_CHECK(region.inputs.size() == wanted.size(), "a region takes {} values vs {}",
+                   region.inputs.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      same(a, "input", i, region.type(region.inputs[i]), wanted[i]);
     wanted.clear();
   };
   want(s.first_state(), s.states, false);
@@ -185,7 +202,8 @@ std::vector<Type> infer_adjoint(const InferArgs& a) {
   want(s.first_adjoint_x(), s.adjoint_xs, true);
   want(s.first_adjoint_const(), s.adjoint_consts, false);
   check(adjoint);
-  if (s.counted && a.in.back() != Type{Shape{}, DType::i64}) fail(Error::Kind::usage, "[{}] the count is {} vs i64()", a.op, to_string(a.in.back()));
+  if (s.counted && a.in.back() != Type{Shape{}, DType::i64})
+    fail(Error::Kind::usage, "[{}] the count is {} vs i64()", a.op, to_string(a.in.back()));
   std::vector<Type> out{s.runs_again() ? a.in[0] : Type{Shape{0}, DType::u8}};
   for (int i = 0; i < s.adjoints; ++i) out.push_back(a.in[static_cast<std::size_t>(s.first_adjoint() + i)]);
   for (std::size_t i = static_cast<std::size_t>(s.adjoints); i < adjoint.outputs.size(); ++i)
@@ -200,18 +218,24 @@ std::vector<Type> types_of(const Graph& g, const std::vector<ValueId>& ids) {
 }
 
 void check_inputs(const InferArgs& a, const Graph& region, std::span<const Type> in) {
-  TIDEMARK_CHECK(region.inputs.size() == in.size(), "[{}] a region takes {} values vs {}", a.op, region.inputs.size(), in.size());
+  TIDEMARK_CHECK(region.inputs.size() == in.size(), "[{}] a region takes {} values vs {}", a.op,
+                 region.inputs.size(), in.size());
   for (std::size_t i = 0; i < in.size(); ++i) same(a, "input", i, region.type(region.inputs[i]), in[i]);
 }
 
 std::vector<Type> infer_cond(const InferArgs& a) {
   TIDEMARK_CHECK(a.regions.size() == 2 && !a.in.empty(), "a cond has {} regions, not two", a.regions.size());
-  if (a.in[0] != Type{Shape{}, DType::boolean}) fail(Error::Kind::usage, "[cond] the condition is {} vs bool()", to_string(a.in[0]));
+  if (a.in[0] != Type{Shape{}, DType::boolean})
+    fail(Error::Kind::usage, "[cond] the condition is {} vs bool()", to_string(a.in[0]));
   for (const Graph& branch : a.regions) check_inputs(a, branch, a.in.subspan(1));
-  const std::vector<Type> out = types_of(a.regions[0], a.regions[0].outputs), other = types_of(a.regions[1], a.regions[1].outputs);
-  if (out.size() != other.size()) fail(Error::Kind::usage, "[cond] one branch returns {} tensors, the other {}", out.size(), other.size());
+  std::vector<Type> out = types_of(a.regions[0], a.regions[0].outputs);
+  const std::vector<Type> other = types_of(a.regions[1], a.regions[1].outputs);
+  if (out.size() != other.size())
+    fail(Error::Kind::usage, "[cond] one branch returns {} tensors, the other {}", out.size(), other.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i] != other[i]) fail(Error::Kind::usage, "[cond] result {} is {} in one branch vs {} in the other", i, to_string(out[i]), to_string(other[i]));
+    if (out[i] != other[i])
+      fail(Error::Kind::usage, "[cond] result {} is {} in one branch vs {} in the other", i,
+           to_string(out[i]), to_string(other[i]));
   }
   return out;
 }
@@ -250,7 +274,9 @@ Cost cost_of_loop(const KernelSpec& s) {
 
 constinit const Op scan_op{
     .name = "scan",
-    .doc = "Runs its region `trips` times: a state is handed from step to step, xs are taken and ys given slice by slice.",
+    .doc =
+        "Runs its region `trips` times: a state is handed from step to step, xs are taken and ys given slice "
+        "by slice.",
     .infer = infer_scan,
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return scan_kernel(s, in_order); },
@@ -298,7 +324,8 @@ constinit const Op while_saving_op{
 };
 
 OpList loop_ops() {
-  static constexpr const Op* list[] = {&scan_op, &while_op, &cond_op, &call_op, &scan_saving_op, &scan_adjoint_op, &while_saving_op};
+  static constexpr const Op* list[] = {&scan_op,        &while_op,        &cond_op,        &call_op,
+                                       &scan_saving_op, &scan_adjoint_op, &while_saving_op};
   return list;
 }
 

@@ -268,7 +268,7 @@ Tensor einsum(const std::string& spec, const Tensors& operands, Where where) {
   std::vector<std::int64_t> sizes;
   for (const char l : batch) sizes.push_back(extent(a, la, Labels(1, l)));
   const auto grouped = [&](const Tensor& x, const Labels& of, const Labels& rows, const Labels& columns) {
-    const Tensor y = ordered(x, of, batch + rows + columns, where);
+    Tensor y = ordered(x, of, batch + rows + columns, where);
     if (rows.size() == 1 && columns.size() == 1) return y;
     std::vector<std::int64_t> shape = sizes;
     shape.insert(shape.end(), {extent(x, of, rows), extent(x, of, columns)});

@@ -53,7 +53,15 @@ constinit const Op concat_op{
           for (int i = 0; i < r.inputs(); ++i) parts.push_back(r.dx(i));
           return Tensors{concat(parts, axis_of(r.attrs()))};
         },
-    .cut = cut_beside_axis,
+    .cut = [](const CutArgs& a) -> std::optional<Cut> {
+      Sizes sizes;
+      for (const Type& t : a.in) sizes.push_back(t.shape[axis_of(a.attrs)]);
+      const std::int64_t stretch = cut_into_stretches(a, sizes);
+      if (stretch == 0) return cut_beside_axis(a);
+      Cut cut = cut_alike(a, axis_of(a.attrs));
+      cut.out_stretch = stretch;
+      return cut;
+    },
     .reference =
         [](const KernelSpec& s) {
           std::vector<Box> boxes;
@@ -69,7 +77,7 @@ constinit const Op concat_op{
                              .to_offset = begin * to[axis]});
             begin += shape.sizes()[axis];
           }
-          return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+          return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
         },
     .accepts = kernels::accepts_strides,
     .samples =
@@ -113,7 +121,8 @@ constinit const Op pad_op{
         },
     .cut = [](const CutArgs& a) -> std::optional<Cut> {
       const int axis = a.known[0];
-      if (axis < 0 || a.attrs.integers("low")[at(axis)] != 0 || a.attrs.integers("high")[at(axis)] != 0) return std::nullopt;
+      if (axis < 0 || a.attrs.integers("low")[at(axis)] != 0 || a.attrs.integers("high")[at(axis)] != 0)
+        return std::nullopt;
       return cut_alike(a, axis);
     },
     .reference = [](const KernelSpec& s) -> std::unique_ptr<Kernel> {
@@ -189,7 +198,7 @@ constinit const Op update_slice_op{
                                   .from = strides_of(part, s.in[1].layout),
                                   .to = steps,
                                   .to_offset = s.attrs.integer("begin") * to[axis]}};
-          return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+          return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
         },
     .accepts = kernels::accepts_strides,
     .samples =

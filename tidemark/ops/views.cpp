@@ -2,6 +2,7 @@
 #include "tidemark/ops/views.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/fused.h"
@@ -76,7 +77,7 @@ std::unique_ptr<Kernel> copy_view(const KernelSpec& s) {
                      .to = strides_of(shape, s.out[o].layout),
                      .from_offset = layout->offset - s.in[0].layout.offset});
   }
-  return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+  return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
 }
 bool any_strides(const KernelSpec& s, int input) { return kernels::accepts_strides(s, input); }
 
@@ -118,22 +119,28 @@ std::unique_ptr<Kernel> reshape_copy(const KernelSpec& s) {
                           .from = strides_of(x.type.shape, x.layout),
                           .to = row_major_strides(x.type.shape)}};
   if (!s.out[0].layout.dense_row_major()) return nullptr;
-  return kernels::copy_boxes(std::move(boxes), x.type.dtype, s.threads);
+  return kernels::copy_boxes(boxes, x.type.dtype, s.threads);
 }
-// An axis is still one where as many elements lie before it.
+// A stretch of the axis is as many elements one behind the other; they are a stretch of that axis of the other shape behind which
+// less lies, and which is made of them.
 std::optional<Cut> reshape_cut(const CutArgs& a) {
   const bool forwards = a.known[0] >= 0;
   const int axis = forwards ? a.known[0] : a.wanted;
   if (axis < 0) return std::nullopt;
-  const Shape &from = forwards ? a.in[0].shape : a.out[0].shape, &to = forwards ? a.out[0].shape : a.in[0].shape;
-  std::int64_t before = 1;
-  for (int i = 0; i < axis; ++i) before *= from[i];
-  for (int k = 0; k < to.rank() && before > 0; ++k) {
-    if (before == 1 && to[k] % a.parts == 0) {
-      const int out = forwards ? k : axis;
-      return Cut{{forwards ? axis : k}, {out}, cut_shape(a, out)};
-    }
-    before = before % std::max<std::int64_t>(to[k], 1) == 0 ? before / std::max<std::int64_t>(to[k], 1) : 0;
+  const Shape &from = forwards ? a.in[0].shape : a.out[0].shape,
+              &to = forwards ? a.out[0].shape : a.in[0].shape;
+  std::int64_t elements = a.stretch() > 0 ? a.stretch() : from[axis];
+  for (int i = axis + 1; i < from.rank(); ++i) elements *= from[i];
+  if (elements == 0) return std::nullopt;
+  std::int64_t behind = 1;
+  for (int k = to.rank() - 1; k >= 0; behind *= to[k--]) {
+    if (elements % behind != 0) return std::nullopt;
+    const std::int64_t stretch = elements / behind;
+    if (to[k] % stretch != 0 || stretch % a.parts != 0) continue;
+    const int out = forwards ? k : axis;
+    Cut cut{{forwards ? axis : k}, {out}, cut_shape(a, out)};
+    (forwards ? cut.out_stretch : cut.in_stretch) = stretch == to[k] ? 0 : stretch;
+    return cut;
   }
   return std::nullopt;
 }
@@ -259,7 +266,16 @@ std::optional<Layout> slice_view(const KernelSpec& s, int) {
 }
 constinit const Op slice_op = [] {
   Op op = view_op<slice_view>("slice", "Every step-th element of [begin, end) along an axis.", slice_infer);
-  op.cut = cut_beside_axis;
+  op.cut = [](const CutArgs& a) -> std::optional<Cut> {
+    const std::int64_t begin = a.attrs.integer("begin"), end = a.attrs.integer("end");
+    if (a.stretch() == 0 || a.attrs.integer("step") != 1) return cut_beside_axis(a);
+    const std::int64_t stretch = cut_into_stretches(a, std::array{begin, end});
+    if (stretch == 0) return cut_beside_axis(a);
+    Cut cut = cut_alike(a, a.known[0]);
+    cut.attrs.set("begin", a.per_part(begin)).set("end", a.per_part(end));
+    cut.out_stretch = end - begin == stretch ? 0 : stretch;
+    return cut;
+  };
   op.vjp = [](const Rule& r) {
     const int axis = static_cast<int>(r.attrs().integer("axis"));
     const std::int64_t begin = r.attrs().integer("begin"), step = r.attrs().integer("step");
@@ -308,7 +324,19 @@ std::optional<Layout> split_view(const KernelSpec& s, int output) {
 }
 constinit const Op split_op = [] {
   Op op = view_op<split_view>("split", "Pieces along an axis, of the given sizes.", split_infer);
-  op.cut = cut_beside_axis;
+  op.cut = [](const CutArgs& a) -> std::optional<Cut> {
+    Sizes sizes = a.attrs.integers("sizes");
+    const std::int64_t stretch = a.stretch() > 0 ? cut_into_stretches(a, sizes) : 0;
+    // Pieces of one stretch are whole axes, those of several are not: all have to be the one or the other.
+    if (stretch == 0 ||
+        std::any_of(sizes.begin(), sizes.end(), [&](std::int64_t n) { return n != sizes[0]; }))
+      return cut_beside_axis(a);
+    Cut cut = cut_alike(a, a.known[0]);
+    cut.out_stretch = sizes[0] == stretch ? 0 : stretch;
+    for (std::int64_t& n : sizes) n = a.per_part(n);
+    cut.attrs.set("sizes", std::move(sizes));
+    return cut;
+  };
   op.vjp = [](const Rule& r) {
     Tensors parts;
     for (int i = 0; i < r.outputs(); ++i) parts.push_back(r.ct(i));
@@ -357,7 +385,7 @@ constinit const Op contiguous_op{
           std::vector<Box> boxes{{.shape = shape,
                                   .from = strides_of(shape, s.in[0].layout),
                                   .to = strides_of(shape, s.out[0].layout)}};
-          return kernels::copy_boxes(std::move(boxes), s.in[0].type.dtype, s.threads);
+          return kernels::copy_boxes(boxes, s.in[0].type.dtype, s.threads);
         },
     .accepts = any_strides,
     .samples =

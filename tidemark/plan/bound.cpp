@@ -2,6 +2,7 @@
 #include "tidemark/plan/bound.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -199,7 +200,8 @@ class Search {
         return seconds;
       };
       double best = value(best_read, best_write);
-      for (double step = 0.25; step > 0.002; step /= 2) {
+      for (int halved = 2; halved < 9; ++halved) {
+        const double step = std::ldexp(1.0, -halved);
         static constexpr double kDirections[][2] = {{1, 1},  {1, 0},  {0, 1},  {-1, -1},
                                                     {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
         for (const auto& d : kDirections) {

@@ -69,7 +69,8 @@ std::pair<std::int64_t, std::int64_t> run_weights(const std::vector<Certificate:
   return weights;
 }
 
-Evaluation::Evaluation(const Values& values, std::vector<TaskId> moments, int unit_exponent, Bytes budget)
+Evaluation::Evaluation(const Values& values, const std::vector<TaskId>& moments, int unit_exponent,
+                       Bytes budget)
     : values_(values), unit_exponent_(unit_exponent), budget_(budget) {
   for (TaskId t : moments) {
     facts_.emplace_back(values, t);

@@ -75,7 +75,7 @@ TIDEMARK_API std::pair<std::int64_t, std::int64_t> run_weights(const std::vector
 // What the certificate's leaves prove, in seconds: the least of them. The facts of its moments may be given.
 class TIDEMARK_API Evaluation {
  public:
-  Evaluation(const Values& values, std::vector<TaskId> moments, int unit_exponent, Bytes budget);
+  Evaluation(const Values& values, const std::vector<TaskId>& moments, int unit_exponent, Bytes budget);
   double seconds(const Certificate::Leaf& leaf) const;
   bool chain() const { return chain_; }
 

@@ -315,7 +315,7 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
     flow_.set_capacity(need.edge, need.decision < 0 ? size : need.decision == 1 ? 0 : MinCut::kUnlimited);
   }
   flow_.solve();
-  const Cut cut = chosen(0);
+  Cut cut = chosen(0);
   if (proof != nullptr) {
     *proof = leaf(1);
     std::erase_if(proof->need, [](const auto& r) { return r.i == 0; });

@@ -229,8 +229,11 @@ bool Drops::find_next(std::int32_t at, Bytes need, double most_seconds, double n
   const auto look_through = [&](std::size_t from, std::size_t to) {
     candidates_.clear();
     for (std::size_t k = from; k < to; ++k) {
-      if (!line_->spans(by_ratio_[k], at) || (noise > 0 && rng.below(2) == 0)) continue;
-      const double factor = noise > 0 ? 1 + noise * rng.uniform() : 1;
+      if (!line_->spans(by_ratio_[k], at)) continue;
+      // Half of them, each with its factor: both from one number.
+      const std::uint64_t random = noise > 0 ? rng.next() : 0;
+      if ((random & 1) != 0) continue;
+      const double factor = 1 + noise * uniform_double(random);
       const Known& known = known_[k];
       if (known.repair == repair_) {
         const double score = factor * known.seconds / std::min(known.relief, wanted);

@@ -56,6 +56,7 @@ class EventList {
     return static_cast<std::size_t>(low);
   }
 
+  void push_back(Event event) { insert(size(), event); }
   void insert(std::size_t at, Event event) {
     if (size_ == capacity_) grow();
     std::int32_t* list = data();

@@ -236,11 +236,10 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
         break;
     }
   }
-  const Packing packing =
-      pack(intervals, {.align = problem.align,
-                       .capacity = capacity,
-                       .time_limit = time_limit,
-                       .effort = counted ? kNodes : -1});
+  const Packing packing = pack(intervals, {.align = problem.align,
+                                           .capacity = capacity,
+                                           .time_limit = time_limit,
+                                           .effort = counted ? kNodes : -1});
   for (std::size_t i = 0; i < intervals.size(); ++i) plan.placements[i].offset = packing.offsets[i];
   plan.has_arena = true;
   plan.arena_bytes = packing.bytes;
@@ -273,8 +272,9 @@ Plan finish(const Problem& problem, std::vector<Step> runs, const Options& optio
                 .problem_hash = plan.problem_hash,
                 .budget = plan.budget};
     answer.smallest_peak = plan.peak;
-    answer.reason = fmt::format("this plan needs {} with {}, the budget is {}", format_bytes(plan.peak), what,
-                                format_bytes(plan.budget));
+    answer.reason =
+        fmt::format("this plan needs {} with {}, the budget is {}", format_bytes(plan.peak, plan.budget),
+                    what, format_bytes(plan.budget, plan.peak));
     return answer;
   }
   const std::string broken = check(problem, plan);

@@ -260,22 +260,23 @@ bool Improve::ruin_and_recreate(double slack) {
   const std::int64_t kind = rng_.below(4);
   const std::int64_t width = 1 + rng_.below(kind == 0 ? 2 : kind == 1 ? 6 : kind == 2 ? 20 : 40);
   const std::int64_t first = std::max<std::int64_t>(0, centre - width / 2), last = std::min(n, first + width);
-  const bool ban = rng_.below(2) == 0;
-  const auto ruin = [&](std::int32_t s) {
+  // One of them, in half of the rounds, is not put back for the same use: with more banned, next to nothing comes out well.
+  const std::int64_t banned = rng_.below(2) == 0 ? first + rng_.below(last - first) : -1;
+  const auto ruin = [&](std::int32_t s, bool ban) {
     if (line_->task_at(s) < 0 || !line_->removable(s)) return;
-    if (ban && rng_.below(2) == 0) {
-      for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(s))]) {
-        const std::size_t i = line_->event_from(w, s) + 1;
-        if (i < line_->events(w).size() && line_->events(w)[i].use) drops_->ban(w, line_->events(w)[i].slot);
-      }
+    for (const BufferId w : line_->model().writes[static_cast<std::size_t>(line_->task_at(s))]) {
+      const std::size_t i = line_->event_from(w, s) + 1;
+      if (ban && i < line_->events(w).size() && line_->events(w)[i].use)
+        drops_->ban(w, line_->events(w)[i].slot);
     }
     line_->remove(s);
   };
   for (std::int64_t k = first; k < last; ++k) {
-    if (kind != 3 || rng_.below(3) != 0) ruin(extra_[static_cast<std::size_t>(k)]);
+    if (kind != 3 || k == banned || rng_.below(3) != 0)
+      ruin(extra_[static_cast<std::size_t>(k)], k == banned);
   }
   if (kind != 0) {
-    for (int k = 0; k < 2; ++k) ruin(extra_[static_cast<std::size_t>(rng_.below(n))]);
+    for (int k = 0; k < 2; ++k) ruin(extra_[static_cast<std::size_t>(rng_.below(n))], false);
   }
   if (!line_->changed_since(mark)) {
     drops_->lift_bans();

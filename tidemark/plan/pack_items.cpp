@@ -23,8 +23,11 @@ void find_busiest(Items& items) {
   for (Item& i : items.items) {
     const auto length = static_cast<std::uint32_t>(i.end - i.begin);
     const auto k = static_cast<std::size_t>(std::bit_width(length) - 1);
-    i.most = std::max(table[k][static_cast<std::size_t>(i.begin)],
-                      table[k][static_cast<std::size_t>(i.end) - (std::size_t{1} << k)]);
+    i.most = std::max(
+        table[k][static_cast<std::size_t>(i.begin)],
+        table[k][static_cast<std::size_t>(i.end) -
+                 (std::size_t{1}
+                  << k)]);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): lengths are positive
   }
 }
 

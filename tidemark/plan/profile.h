@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tidemark/base/bytes.h"
@@ -16,6 +17,12 @@ class Profile {
     width_ = 1;
     while (width_ < slots) width_ *= 2;
     nodes_.assign(static_cast<std::size_t>(2 * width_), {});
+  }
+  // The bytes at every moment at once.
+  void assign(const std::vector<Bytes>& bytes) {
+    reset(static_cast<std::int32_t>(bytes.size()));
+    for (std::size_t i = 0; i < bytes.size(); ++i) apply(i + static_cast<std::size_t>(width_), bytes[i]);
+    for (auto i = static_cast<std::size_t>(width_); --i > 0;) pull(i);
   }
   std::int32_t width() const { return width_; }
 
@@ -35,7 +42,9 @@ class Profile {
         pull(r);
       }
     }
-    while (l >>= 1) pull(l);
+    // Where the most of a node stays the same, so does all above it: most changes are far from the summit.
+    while ((l >>= 1) && pull(l)) {
+    }
   }
 
   Bytes most() const { return nodes_[1].most; }
@@ -79,8 +88,9 @@ class Profile {
     nodes_[i].most += bytes;
     nodes_[i].sum += bytes;
   }
-  void pull(std::size_t i) {
-    nodes_[i].most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
+  bool pull(std::size_t i) {
+    const Bytes most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
+    return std::exchange(nodes_[i].most, most) != most;
   }
 
   std::int32_t width_ = 1;

@@ -25,7 +25,7 @@ Relink::Stages Relink::stages_of(const Model& model, const std::vector<TaskId>& 
 }
 
 Relink::Relink(const Model& model, const std::vector<TaskId>& base, const std::vector<TaskId>& other)
-    : base_(stages_of(model, base)), other_(stages_of(model, other)) {
+    : model_(&model), base_(stages_of(model, base)), other_(stages_of(model, other)) {
   for (std::size_t k = 0; k < base_.first_runs.size(); ++k) {
     const auto t = static_cast<std::size_t>(base_.first_runs[k]);
     if (base_.before[t] == other_.before[t]) continue;
@@ -34,6 +34,16 @@ Relink::Relink(const Model& model, const std::vector<TaskId>& base, const std::v
     else
       stretches_.emplace_back(k, k + 1);
   }
+}
+
+double Relink::seconds_more(std::size_t first, std::size_t last) const {
+  double sum = 0;
+  for (std::size_t k = stretches_[first].first; k < stretches_[last - 1].second; ++k) {
+    const auto t = static_cast<std::size_t>(base_.first_runs[k]);
+    for (const TaskId u : other_.before[t]) sum += model_->seconds[static_cast<std::size_t>(u)];
+    for (const TaskId u : base_.before[t]) sum -= model_->seconds[static_cast<std::size_t>(u)];
+  }
+  return sum;
 }
 
 std::vector<TaskId> Relink::blend(std::size_t first, std::size_t last) const {

@@ -14,6 +14,8 @@ class Relink {
   Relink(const Model& model, const std::vector<TaskId>& base, const std::vector<TaskId>& other);
 
   std::size_t stretches() const { return stretches_.size(); }
+  // Seconds that taking over [first, last) adds, before anything is repaired or becomes superfluous.
+  double seconds_more(std::size_t first, std::size_t last) const;
   // `base` with the runs of `other` in the stretches [first, last); whether it is a plan is for the caller to see.
   std::vector<TaskId> blend(std::size_t first, std::size_t last) const;
 
@@ -26,6 +28,7 @@ class Relink {
   };
   static Stages stages_of(const Model& model, const std::vector<TaskId>& runs);
 
+  const Model* model_;
   Stages base_, other_;
   std::vector<std::pair<std::size_t, std::size_t>> stretches_;  // [first, last) of base_.first_runs
 };

@@ -7,7 +7,7 @@
 namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
-constexpr double kHeat = 0.05;  // of the mean seconds of an extra run: what a round may lose
+constexpr double kHeat = 0.1;  // of the mean seconds of an extra run: what a round may lose
 constexpr std::int32_t kSources = 8, kAllSources = 64;  // blocks that others are made like, in one go
 constexpr std::size_t kFirstRules = 2, kAllRules = 100;
 constexpr std::size_t kMoreStarts = 12;  // searched from
@@ -362,9 +362,9 @@ void Search::blend(Start base, const Start& other) {
     const std::size_t count = relink.stretches();
     for (std::size_t first = 0; first + width <= count && first < kMostBlends; ++first) {
       if (limit_->time_is_up() || best_seconds_ <= options_.enough) return;
+      if (relink.seconds_more(first, first + width) >= 0) continue;
       line_.assign(relink.blend(first, first + width), kRoom);
       if (!line_.sound()) continue;
-      if (line_.seconds() > base.seconds + 4 * typical_extra()) continue;
       if (line_.peak() > options_.budget &&
           drops_.repair(base.seconds, 0, improve_.rng(), 64) != Drops::Outcome::fits)
         continue;

@@ -111,11 +111,12 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
     step.time_limit = !options.offsets ? limit.left() / 2 : counted ? 0.25 : std::min(limit.left() / 2, 3.0);
     Plan plan = solve(problem, step);
     const bool better = has_plan(plan) && plan.peak < result.budget;
+    const std::optional<Bytes> smallest = plan.smallest_peak;
     if (better) {
       result.budget = plan.peak;
       result.plan = std::move(plan);
     }
-    return std::pair(better, plan.smallest_peak);
+    return std::pair(better, smallest);
   };
   if (problem.tiers.empty() && options.recompute && has_plan(result.plan)) {
     Down down(problem, options, result.bound, result.plan.live_peak);

@@ -240,7 +240,7 @@ class Solver {
     if (least_peak <= budget_) least_peak = least_packed;
     plan.smallest_peak = least_peak;
     plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}",
-                              format_bytes(budget_), format_bytes(least_peak));
+                              format_bytes(budget_, least_peak), format_bytes(least_peak, budget_));
     return plan;
   }
 

@@ -40,30 +40,54 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
   if (!stages_available()) return best;
   constexpr int kIterations = 20'000;
   const double worth = 1e-6 * values.floor_seconds;
-  const auto attempt = [&](std::vector<TaskId> moments) {
+  const auto attempt = [&](const std::vector<TaskId>& moments) {
     const double last = std::max(best.seconds, single);
     StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
     if (b.seconds > last + worth) best = b;
     return b.seconds;
   };
   std::vector<Candidate> list = candidates(values, first, o.candidates);
-  int useless = 0;
-  for (Candidate& c : list) {
-    if (useless >= 4 && best.seconds == 0) return best;
-    if (!o.go_on(2, kShare) || best.seconds >= o.enough) break;
-    c.seconds = attempt({first, c.task});
-    if (c.seconds <= single + worth) ++useless;
-  }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
-  for (const Candidate& c : list) {
-    std::vector<TaskId> moments = best.certificate.moments;
-    if (moments.empty() || static_cast<int>(moments.size()) >= o.most_moments) break;
-    if (std::find(moments.begin(), moments.end(), c.task) != moments.end()) continue;
-    // In the list's order; those that are not in line with the others are refused by the facts.
-    moments.insert(std::upper_bound(moments.begin(), moments.end(), c.task), c.task);
-    if (!o.go_on(static_cast<int>(moments.size()), kShare) || best.seconds >= o.enough) break;
-    attempt(moments);
+  // Pairs, the likeliest first. Once one is not the best: what is best so far together with others that add something, then more
+  // pairs. Few programs can be afforded, and the first pairs are the best ones as a rule.
+  std::size_t next = 0;
+  int misses = 0, useless = 0;
+  std::vector<std::vector<TaskId>> tried;
+  const auto larger = [&]() -> std::vector<TaskId> {
+    if (best.certificate.moments.empty() ||
+        static_cast<int>(best.certificate.moments.size()) >= o.most_moments)
+      return {};
+    std::vector<TaskId> found;
+    double promise = single + worth;
+    for (const Candidate& c : list) {
+      std::vector<TaskId> moments = best.certificate.moments;
+      if (c.seconds <= promise || std::find(moments.begin(), moments.end(), c.task) != moments.end())
+        continue;
+      // In the list's order; those that are not in line with the others are refused by the facts.
+      moments.insert(std::upper_bound(moments.begin(), moments.end(), c.task), c.task);
+      if (std::find(tried.begin(), tried.end(), moments) != tried.end()) continue;
+      promise = c.seconds;
+      found = std::move(moments);
+    }
+    return found;
+  };
+  while (best.seconds < o.enough && !(useless >= 4 && best.seconds == 0)) {
+    std::vector<TaskId> moments;
+    if (misses >= 1 || next == list.size()) moments = larger();
+    const bool pair = moments.empty();
+    if (pair) {
+      if (next == list.size()) break;
+      moments = {first, list[next].task};
+    }
+    if (!o.go_on(static_cast<int>(moments.size()), kShare)) break;
+    const double before = best.seconds, seconds = attempt(moments);
+    misses = best.seconds > before ? 0 : misses + 1;
+    if (pair) {
+      if (seconds <= single + worth) ++useless;
+      list[next++].seconds = seconds;
+    } else {
+      if (best.seconds == before) misses = 0;  // a pair again
+      tried.push_back(std::move(moments));
+    }
   }
   return best;
 }

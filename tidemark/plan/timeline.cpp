@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/timeline.h"
 
+#include <numeric>
+
 #include "tidemark/base/error.h"
 
 namespace tidemark::plan {
@@ -21,16 +23,48 @@ void Timeline::assign(const std::vector<TaskId>& runs, int room) {
   group_runs_.assign(static_cast<std::size_t>(model_->tasks), 0);
   copies_of_.assign(model_->has_copies() ? static_cast<std::size_t>(model_->buffers) : 0, 0);
   credit_.assign(model_->has_in_place() ? static_cast<std::size_t>(slots_) : 0, 0);
-  profile_.reset(slots_);
   seconds_ = 0;
   run_count_ = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    do_insert(runs[i], static_cast<std::int32_t>(i + 1) * step - 1);
+    const std::int32_t slot = static_cast<std::int32_t>(i + 1) * step - 1;
+    note_run(runs[i], slot);
+    for (const BufferId b : model_->reads[static_cast<std::size_t>(runs[i])])
+      events_[static_cast<std::size_t>(b)].push_back({slot, true});
+    for (const BufferId b : model_->writes[static_cast<std::size_t>(runs[i])])
+      events_[static_cast<std::size_t>(b)].push_back({slot, false});
   }
-  for (BufferId b = 0; b < model_->buffers; ++b) {
-    if (model_->output[static_cast<std::size_t>(b)]) add_event(b, end_, true);
-  }
+  sum_up();
   log_.clear();
+}
+
+// The profile of all events at once, linear where one change after the other is not.
+void Timeline::sum_up() {
+  std::vector<Bytes> bytes(static_cast<std::size_t>(slots_) + 1, 0);
+  const auto add = [&](std::int32_t first, std::int32_t last, Bytes size) {
+    bytes[static_cast<std::size_t>(first)] += size;
+    bytes[static_cast<std::size_t>(last) + 1] -= size;
+  };
+  for (BufferId b = 0; b < model_->buffers; ++b) {
+    EventList& list = events_[static_cast<std::size_t>(b)];
+    if (model_->output[static_cast<std::size_t>(b)]) list.push_back({end_, true});
+    const Bytes size = model_->size[static_cast<std::size_t>(b)];
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::int32_t previous = i > 0 ? list[i - 1].slot : -1;
+      add(list[i].use ? previous + 1 : list[i].slot, list[i].slot, size);
+    }
+    refresh_span(b);
+  }
+  for (std::int32_t s = 0; s < slots_; ++s) {
+    const TaskId t = task_at(s);
+    if (t >= 0) add(s, s, model_->workspace[static_cast<std::size_t>(t)]);
+    if (t >= 0 && model_->has_in_place()) {
+      credit_[static_cast<std::size_t>(s)] = credit_at(s);
+      add(s, s, -credit_[static_cast<std::size_t>(s)]);
+    }
+  }
+  bytes.pop_back();
+  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
+  profile_.assign(bytes);
 }
 
 std::vector<TaskId> Timeline::runs() const {
@@ -101,15 +135,20 @@ void Timeline::in_place_at(std::int32_t slot, std::vector<Model::Pair>& pairs) c
   }
 }
 
+// What the run saves by its pairs.
+Bytes Timeline::credit_at(std::int32_t slot) const {
+  const TaskId task = task_at(slot);
+  if (task < 0 || task >= model_->tasks || model_->in_place[static_cast<std::size_t>(task)].empty()) return 0;
+  thread_local std::vector<Model::Pair> pairs;
+  in_place_at(slot, pairs);
+  Bytes credit = 0;
+  for (const auto& pair : pairs) credit += model_->size[static_cast<std::size_t>(pair.write)];
+  return credit;
+}
+
 void Timeline::refresh_credit(std::int32_t slot) {
   if (slot >= end_) return;
-  const TaskId task = task_at(slot);
-  Bytes now = 0;
-  if (task >= 0 && task < model_->tasks && !model_->in_place[static_cast<std::size_t>(task)].empty()) {
-    thread_local std::vector<Model::Pair> pairs;
-    in_place_at(slot, pairs);
-    for (const auto& pair : pairs) now += model_->size[static_cast<std::size_t>(pair.write)];
-  }
+  const Bytes now = credit_at(slot);
   Bytes& credit = credit_[static_cast<std::size_t>(slot)];
   if (now != credit) {
     profile_.add(slot, slot, credit - now);
@@ -117,21 +156,27 @@ void Timeline::refresh_credit(std::int32_t slot) {
   }
 }
 
-void Timeline::do_insert(TaskId task, std::int32_t slot) {
+// What is counted of a run beside its events.
+void Timeline::note_run(TaskId task, std::int32_t slot) {
   const auto t = static_cast<std::size_t>(task);
   task_at_[static_cast<std::size_t>(slot)] = task;
   auto& runs = runs_of_[t];
   runs.insert(std::lower_bound(runs.begin(), runs.end(), slot), slot);
   if (model_->group[t] >= 0) ++group_runs_[static_cast<std::size_t>(model_->group[t])];
-  for (const BufferId b : model_->reads[t]) add_event(b, slot, true);
-  for (const BufferId b : model_->writes[t]) add_event(b, slot, false);
-  if (model_->workspace[t] > 0) profile_.add(slot, slot, model_->workspace[t]);
-  if (model_->has_in_place()) refresh_credit(slot);
   if (task >= model_->tasks)
     ++copies_of_[static_cast<std::size_t>(
         model_->copies[t - static_cast<std::size_t>(model_->tasks)].buffer)];
   seconds_ += model_->seconds[t];
   ++run_count_;
+}
+
+void Timeline::do_insert(TaskId task, std::int32_t slot) {
+  const auto t = static_cast<std::size_t>(task);
+  note_run(task, slot);
+  for (const BufferId b : model_->reads[t]) add_event(b, slot, true);
+  for (const BufferId b : model_->writes[t]) add_event(b, slot, false);
+  if (model_->workspace[t] > 0) profile_.add(slot, slot, model_->workspace[t]);
+  if (model_->has_in_place()) refresh_credit(slot);
 }
 
 void Timeline::do_remove(std::int32_t slot) {

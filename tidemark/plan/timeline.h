@@ -83,6 +83,8 @@ class Timeline {
   void in_place_at(std::int32_t slot, std::vector<Model::Pair>& pairs) const;
 
  private:
+  void sum_up();
+  void note_run(TaskId task, std::int32_t slot);
   void do_insert(TaskId task, std::int32_t slot);
   void do_remove(std::int32_t slot);
   void add_event(BufferId b, std::int32_t slot, bool use);
@@ -91,6 +93,7 @@ class Timeline {
     const EventList& list = events(b);
     spans_[static_cast<std::size_t>(b)] = list.empty() ? Span{} : Span{list.front().slot, list.back().slot};
   }
+  Bytes credit_at(std::int32_t slot) const;
   void refresh_credit(std::int32_t slot);
   void refresh_credits_near(BufferId b, std::int32_t slot);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tidemark/base/text.h"
+
 namespace tidemark {
 namespace {
 
@@ -27,15 +29,10 @@ std::string over_budget(const Told& told, Bytes live) {
 
 }  // namespace
 
-std::string seconds_text(double seconds) {
-  if (seconds == 0 || seconds >= 1) return fmt::format("{:.4g} s", seconds);
-  return seconds >= 1e-3 ? fmt::format("{:.4g} ms", seconds * 1e3) : fmt::format("{:.4g} us", seconds * 1e6);
-}
-
 std::string in_short(const Told& told, BufferId buffer) {
   const Fate& f = told.fates[static_cast<std::size_t>(buffer)];
   if (f.kind == Fate::Kind::made_again)
-    return fmt::format("made again {} × ({})", f.makes - 1, seconds_text(f.spent));
+    return fmt::format("made again {} × ({})", f.makes - 1, format_seconds(f.spent));
   if (f.kind == Fate::Kind::kept) return fmt::format("kept over {} runs", f.gap_to - f.gap_from - 1);
   return name_of(f.kind);
 }
@@ -55,7 +52,7 @@ std::vector<std::pair<std::string, std::string>> explain(const Told& told, Buffe
     const std::string& line = told.labels.line_of(buffer);
     rows.emplace_back(b.resident ? "updated by" : "made by",
                       fmt::format("{} in {}{}", task.kind.empty() ? task.name : task.kind,
-                                  seconds_text(task.seconds), line.empty() ? "" : " (" + line + ")"));
+                                  format_seconds(task.seconds), line.empty() ? "" : " (" + line + ")"));
     break;
   }
   rows.emplace_back("done", fmt::format("{}; read by {} runs", in_short(told, buffer), f.uses));
@@ -65,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> explain(const Told& told, Buffe
                                   f.gap_from, task_at(told, f.gap_to), f.gap_to));
   }
   if (f.live_if_kept >= 0) {
-    rows.emplace_back("cost", fmt::format("{}, {:.3f} % of the plan's time", seconds_text(f.spent),
+    rows.emplace_back("cost", fmt::format("{}, {:.3f} % of the plan's time", format_seconds(f.spent),
                                           told.plan.seconds > 0 ? 100 * f.spent / told.plan.seconds : 0.0));
     rows.emplace_back("saved", fmt::format("{} over {} runs", format_bytes(told.problem.size(buffer)),
                                            f.gap_to - f.gap_from - 1));
@@ -79,7 +76,7 @@ std::vector<std::pair<std::string, std::string>> explain(const Told& told, Buffe
         f.remake_seconds < 0
             ? "it cannot be made again: what makes it runs once, or reads what is updated before"
             : fmt::format("making it again would take at least {}, {:.3f} % more time",
-                          seconds_text(f.remake_seconds),
+                          format_seconds(f.remake_seconds),
                           told.plan.seconds > 0 ? 100 * f.remake_seconds / told.plan.seconds : 0.0));
   } else if (!b.resident) {
     rows.emplace_back("otherwise", "nothing to choose: it goes as soon as it is used");
@@ -107,7 +104,7 @@ std::string program_text(const Told& told) {
   };
   std::string out = fmt::format("program {} {{  # budget {}, peak {}, {}\n", told.problem.name,
                                 told.plan.budget < 0 ? "none" : format_bytes(told.plan.budget),
-                                format_bytes(told.plan.peak), seconds_text(told.plan.seconds));
+                                format_bytes(told.plan.peak), format_seconds(told.plan.seconds));
   std::size_t run = 0;
   for (std::size_t s = 0; s < told.plan.steps.size(); ++s) {
     const Step& step = told.plan.steps[s];
@@ -127,7 +124,7 @@ std::string program_text(const Told& told) {
     if (r.again) out += " again";
     if (!step.in_place.empty()) out += " in place";
     if (task.workspace > 0) out += fmt::format(" workspace {}", format_bytes(task.workspace));
-    out += fmt::format("  # {}, {} live", seconds_text(task.seconds), format_bytes(r.live));
+    out += fmt::format("  # {}, {} live", format_seconds(task.seconds), format_bytes(r.live));
     const std::string& line = task.writes.empty() ? std::string() : told.labels.line_of(task.writes[0]);
     out += line.empty() ? "\n" : ", " + line + "\n";
   }

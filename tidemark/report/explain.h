@@ -24,6 +24,4 @@ TIDEMARK_API std::string in_short(const Told& told, plan::BufferId buffer);
 // The plan as text, a line for each step: what runs again, in place, at which address, what is live.
 TIDEMARK_API std::string program_text(const Told& told);
 
-TIDEMARK_API std::string seconds_text(double seconds);  // "81.2 ms"
-
 }  // namespace tidemark

@@ -30,8 +30,13 @@ class RangeMax {
   Bytes over(std::int32_t from, std::int32_t to) const {  // half-open
     if (to <= from) return 0;
     const auto level = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(to - from)) - 1);
-    return std::max(levels_[level][static_cast<std::size_t>(from)],
-                    levels_[level][static_cast<std::size_t>(to) - (std::size_t{1} << level)]);
+    return std::max(
+        levels_[level][static_cast<std::size_t>(from)],
+        levels_
+            [level]
+            [static_cast<std::size_t>(to) -
+             (std::size_t{1}
+              << level)]);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): lengths are positive
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/report/assets.h"
 #include "tidemark/report/data.h"
@@ -46,7 +47,7 @@ std::string table(const std::vector<Row>& rows) {
 std::string heading(const plan::Problem& problem, const plan::Plan& plan) {
   const double floor = plan::floor_seconds(problem);
   const auto over = [&](double seconds) {
-    return fmt::format("{} ({:+.2f} %)", seconds_text(seconds),
+    return fmt::format("{} ({:+.2f} %)", format_seconds(seconds),
                        floor > 0 ? 100 * (seconds / floor - 1) : 0.0);
   };
   std::vector<Row> rows{{"status", plan::name_of(plan.status)},
@@ -77,7 +78,7 @@ std::string difference(const Told& a, const plan::Plan& other) {
   const Told b{a.problem, other, story, fates, a.labels};
   std::vector<Row> rows{
       {"peak", fmt::format("{} vs {}", format_bytes(a.plan.peak), format_bytes(other.peak))},
-      {"time", fmt::format("{} vs {}", seconds_text(a.plan.seconds), seconds_text(other.seconds))},
+      {"time", fmt::format("{} vs {}", format_seconds(a.plan.seconds), format_seconds(other.seconds))},
       {"runs", fmt::format("{} vs {}", a.story.runs.size(), story.runs.size())}};
   std::vector<plan::BufferId> differ;
   for (std::size_t i = 0; i < fates.size(); ++i) {

@@ -23,7 +23,7 @@ Labels labels_of(const Posed& posed) {
   return labels;
 }
 
-std::string with_labels(std::string problem_json, const Labels& labels) {
+std::string with_labels(const std::string& problem_json, const Labels& labels) {
   JsonWriter w;
   w.begin_object();
   for (const auto& [name, list] : {std::pair{"x_types", &labels.type}, {"x_lines", &labels.line}}) {

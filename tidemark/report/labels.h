@@ -25,7 +25,7 @@ struct Labels {
 TIDEMARK_API Labels labels_of(const Posed& posed);
 
 // In a problem file labels stand as x_types and x_lines, a text for each buffer, which planners do not look at.
-TIDEMARK_API std::string with_labels(std::string problem_json, const Labels& labels);
+TIDEMARK_API std::string with_labels(const std::string& problem_json, const Labels& labels);
 // Empty where the file has none, or not one for each buffer.
 TIDEMARK_API Labels read_labels(std::string_view problem_json, std::size_t buffers);
 

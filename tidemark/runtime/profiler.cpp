@@ -111,17 +111,44 @@ Measured Profiler::time(const Op& op, const KernelSpec& spec, const Kernel& kern
     for (std::size_t o = 0; o < out.size(); ++o) out[o] = take(extent(spec.out[o]));
     return take(kernel.workspace());
   };
-  std::vector<double> times;
-  double begun = now();
-  for (int repeat = 0; repeat <= std::max(options_.repeats, 3); ++repeat) {
+  Measured measured = timed([&] {
     void* workspace = place(below);
     push_out(bytes);
-    const double before = now(), worked_before = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+    return workspace;
+  }, [&](void* workspace) {
     try {
       kernel.run({in, out, workspace});
     } catch (const Error&) {
       if (below <= 0) throw;
       below = 0;  // an index of ours was out of range: all zeros never are
+      return false;
+    }
+    return true;
+  });
+  measured.op = op_key(op, spec);
+  measured.cost = cost_of(op, spec);
+  return measured;
+}
+
+Measured Profiler::time(const std::function<void()>& run) {
+  room(0);
+  return timed([&] {
+    push_out(0);
+    return nullptr;
+  }, [&](void*) {
+    run();
+    return true;
+  });
+}
+
+// `run` false: it has to be prepared otherwise, and what was timed so far does not count.
+Measured Profiler::timed(const std::function<void*()>& prepare, const std::function<bool(void*)>& run) const {
+  std::vector<double> times;
+  const double begun = now();
+  for (int repeat = 0; repeat <= std::max(options_.repeats, 3); ++repeat) {
+    void* workspace = prepare();
+    const double before = now(), worked_before = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+    if (!run(workspace)) {
       times.clear();
       repeat = -1;
       continue;
@@ -133,10 +160,7 @@ Measured Profiler::time(const Op& op, const KernelSpec& spec, const Kernel& kern
     if (times.size() >= 3 && now() - begun > options_.seconds) break;
   }
   std::sort(times.begin(), times.end());
-  return {.op = op_key(op, spec),
-          .cost = cost_of(op, spec),
-          .seconds = std::max(times[times.size() / 2], 1e-9),
-          .runs = static_cast<std::int64_t>(times.size())};
+  return {.seconds = std::max(times[times.size() / 2], 1e-9), .runs = static_cast<std::int64_t>(times.size())};
 }
 
 KernelSpec spec_of(const Graph& graph, const Node& node, int threads) {
@@ -173,7 +197,7 @@ std::int64_t measure(DeviceProfile& profile, const Binding& binding, Profiler& p
     }
     ++done;
   }
-  fit_rooflines(profile);
+  if (done > 0) fit_rooflines(profile);
   return done;
 }
 

@@ -23,10 +23,13 @@ class TIDEMARK_API Profiler {
 
   // Median of several warm runs, the workspace included.
   Measured time(const Op& op, const KernelSpec& spec, const Kernel& kernel);
+  // The same of what has its operands already.
+  Measured time(const std::function<void()>& run);
 
  private:
   std::byte* room(Bytes bytes);
   void push_out(Bytes bytes) const;
+  Measured timed(const std::function<void*()>& prepare, const std::function<bool(void*)>& run) const;
 
   std::shared_ptr<Device> device_;
   ProfilerOptions options_;

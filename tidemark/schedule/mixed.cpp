@@ -45,7 +45,7 @@ std::int64_t mixed_steps(std::int64_t steps, std::int64_t units) {
     total += (r + 1) * binomial(units + r, r + 1) + binomial(units + r - 1, r);
   std::int64_t rest = steps - reach(units, level);
   total += (level + 1) * rest;
-  for (std::int64_t j = 1; rest > 0; ++j) {
+  for (std::int64_t j = 1; rest > 0 && j <= units; ++j) {
     const std::int64_t size = units - j + 1, here = std::min(groups(level, j), (rest + size - 1) / size);
     total += here;
     rest -= here * size;

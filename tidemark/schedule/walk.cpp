@@ -12,7 +12,7 @@ using What = Action::What;
 
 Walk::Walk(std::unique_ptr<Policy> policy, const Frame& whole) : policy_(std::move(policy)) { push(whole); }
 
-Walk::Walk(std::unique_ptr<Policy> policy, std::vector<Frame> stored) : policy_(std::move(policy)) {
+Walk::Walk(std::unique_ptr<Policy> policy, const std::vector<Frame>& stored) : policy_(std::move(policy)) {
   for (const Frame& frame : stored) {
     push(frame);
     stack_.back().then = Then::restore_state;

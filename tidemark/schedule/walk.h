@@ -43,7 +43,7 @@ class Walk final : public Schedule {
  public:
   Walk(std::unique_ptr<Policy> policy, const Frame& whole);
   // Frames in order of steps, each but perhaps the first stored; the working state is nowhere useful.
-  Walk(std::unique_ptr<Policy> policy, std::vector<Frame> stored);
+  Walk(std::unique_ptr<Policy> policy, const std::vector<Frame>& stored);
   Action next() override;
 
  private:

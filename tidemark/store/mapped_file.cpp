@@ -36,9 +36,8 @@ MappedFile::~MappedFile() {
 
 void MappedFile::leave(const std::byte* data, Bytes bytes) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<std::uintptr_t>(data) / page * page,
-             end = reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(bytes);
-  madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+  const auto before = reinterpret_cast<std::uintptr_t>(data) % page;  // from the beginning of the first page
+  madvise(const_cast<std::byte*>(data) - before, before + static_cast<std::size_t>(bytes), MADV_DONTNEED);
 }
 
 }  // namespace tidemark

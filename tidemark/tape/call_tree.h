@@ -116,6 +116,13 @@ class CallTree {
     std::vector<std::unique_ptr<Live>> kept;  // split calls in it
   };
 
+  // What a joint call is run again from.
+  struct Snapshot {
+    std::vector<double> numbers;
+    tape::Rest rest;
+    Bytes bytes() const { return static_cast<Bytes>(numbers.size() * sizeof(double) + rest.bytes().size()); }
+  };
+
   struct Run {
     const CallTree& tree;
     const State<double>& first;  // every state has its sizes
@@ -195,7 +202,7 @@ class CallTree {
           if (child.saved.back()) child.snapshot += sizeof(double);
           if (child.uses[i] || child.changes[i]) links += sizeof(tape::Key);
         }
-        child.snapshot += bytes_of(passive(before));
+        child.snapshot += static_cast<Bytes>(passive(before).bytes().size());
       }
       const tape::TapeCounts counts = live.tape.counts();
       n.chunk = round_up(std::max<Bytes>(counts.tape, 8_KiB), 4_KiB);
@@ -320,11 +327,11 @@ class CallTree {
       tape::lower(s, before);
       // Who gets adjoints: numbers that the call reads or assigns.
       std::vector<tape::Key> keys;
-      std::vector<double> snapshot;
+      Snapshot snapshot;
       std::size_t i = 0;
       tape::each_var(s, [&](const Var& x) {
         if (child.uses[i] || child.changes[i]) keys.push_back(x.key());
-        if (child.mode == CallMode::joint && child.saved[i]) snapshot.push_back(x.value());
+        if (child.mode == CallMode::joint && child.saved[i]) snapshot.numbers.push_back(x.value());
         ++i;
       });
       State<double> behind = before;
@@ -333,9 +340,8 @@ class CallTree {
         tape::lower(caller.kept[number]->state, behind);
       } else {
         inlined<double>(child.function, behind);
-        const std::vector<double> rest = passive(before);
-        snapshot.insert(snapshot.end(), rest.begin(), rest.end());
-        account(bytes_of(snapshot));
+        snapshot.rest = passive(before);
+        account(snapshot.bytes());
       }
       const bool changes =
           replace(caller.tape, child, s, behind,
@@ -344,7 +350,7 @@ class CallTree {
                     std::unique_ptr<Live> live = std::move(caller.kept[number]);
                     if (live == nullptr) {
                       const State<double> again = restored(child, caller, snapshot);
-                      account(-bytes_of(snapshot));
+                      account(-snapshot.bytes());
                       snapshot = {};
                       live = tape(child, again);
                     }
@@ -362,35 +368,22 @@ class CallTree {
                   });
       TIDEMARK_CHECK(changes, "[call_tree] '{}' changes nothing", child.function);
     }
-    static Bytes bytes_of(const std::vector<double>& numbers) {
-      return static_cast<Bytes>(numbers.size() * sizeof(double));
-    }
     // The state before a call: what was saved, and, for the numbers that nobody overwrote, what the caller's state still has.
-    State<double> restored(const tape::CallNode& child, const Live& caller,
-                           const std::vector<double>& snapshot) const {
+    State<double> restored(const tape::CallNode& child, const Live& caller, const Snapshot& snapshot) const {
       State<double> state = first;
       std::size_t i = 0, next = 0;
       tape::fields::each_pair(caller.state, state, [&](const auto& a, auto& b) {
         if constexpr (tape::IsActive<std::remove_cvref_t<decltype(a)>>::value)
-          b = child.saved[i++] ? snapshot[next++] : a.value();
+          b = child.saved[i++] ? snapshot.numbers[next++] : a.value();
       });
-      tape::fields::each_pair(caller.state, state, [&](const auto& a, auto& b) {
-        using Field = std::remove_cvref_t<decltype(b)>;
-        if constexpr (!tape::IsActive<std::remove_cvref_t<decltype(a)>>::value)
-          b = static_cast<Field>(snapshot[next++]);
-      });
+      snapshot.rest.restore(caller.state, state);
       return state;
     }
     // Fields that are no T: always in a snapshot.
-    static std::vector<double> passive(const State<double>& state) {
+    static tape::Rest passive(const State<double>& state) {
       State<Var> shape;
       tape::lower(state, shape);
-      std::vector<double> rest;
-      tape::fields::each(shape, [&](const auto& x) {
-        if constexpr (!tape::IsActive<std::remove_cvref_t<decltype(x)>>::value)
-          rest.push_back(static_cast<double>(x));
-      });
-      return rest;
+      return tape::Rest(shape);
     }
     static void seed(Live& l, const std::vector<double>& adjoints) {
       std::size_t i = 0;

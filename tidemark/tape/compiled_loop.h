@@ -21,12 +21,8 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
         next_adjoint_(this->adjoint_.size()),
         next_parameter_adjoint_(this->parameter_adjoint_.size()) {
     parameter_numbers_.read(parameters, parameter_values_);
-    std::vector<double> key{static_cast<double>(state_numbers_.size()),
-                            static_cast<double>(parameter_numbers_.size())};
-    append_rest<State>(state, key);
-    append_rest<Parameters>(parameters, key);
-    paths_ = step.paths->at(std::move(key), step.how);
-    paths_->thaw();
+    paths_ = step.paths->at({state_numbers_.rest(), parameter_numbers_.rest()}, step.how);
+    paths_->begin();
   }
 
   std::unique_ptr<StepTape> tape(std::int64_t step) override {
@@ -81,7 +77,8 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
     r.compiled_steps = compiled_steps_;
     r.taped_steps = taped_steps_;
     r.paths = paths_->size();
-    r.not_compiled = paths_->refused();
+    r.not_compiled =
+        changed_ ? "a field that is no T, or a size, changes from step to step" : paths_->refused();
   }
 
  private:
@@ -94,19 +91,10 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
     std::vector<std::unique_ptr<State<double>>>& pool;
   };
 
-  template <template <typename> class S>
-  static void append_rest(const S<double>& from, std::vector<double>& to) {
-    S<Var> taped;
-    lower(from, taped);
-    const std::vector<double> more = Numbers<S>::rest(taped);
-    to.insert(to.end(), more.begin(), more.end());
-  }
-  std::size_t kind(std::int64_t step) const {
-    return static_cast<std::size_t>(step % this->step_.how.period);
-  }
   bool run(std::int64_t step, const State<double>& before) {
     if (!state_numbers_.read(before, state_values_)) return false;
-    inputs_.clear();
+    const double number = static_cast<double>(step);
+    inputs_.assign(1, &number);
     outputs_.clear();
     parameter_numbers_.pointers(std::as_const(parameter_values_).data(), inputs_);
     state_numbers_.pointers(std::as_const(state_values_).data(), inputs_);
@@ -114,27 +102,39 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
     state_numbers_.pointers(std::as_const(this->adjoint_).data(), inputs_);
     parameter_numbers_.pointers(next_parameter_adjoint_.data(), outputs_);
     state_numbers_.pointers(next_adjoint_.data(), outputs_);
-    if (!paths_->run(kind(step), inputs_, outputs_)) return false;
+    TracePaths::Path* path = paths_->run(step, inputs_, outputs_);
+    while (path != nullptr && !is_still(*path, step, before)) {
+      paths_->drop(*path);
+      path = paths_->run(step, inputs_, outputs_);
+    }
+    if (path == nullptr) return false;
     std::swap(this->parameter_adjoint_, next_parameter_adjoint_);
     std::swap(this->adjoint_, next_adjoint_);
     return true;
   }
-  // Of the working state. Steps of other numbers must record the same: a sample of them, near and far, is looked at.
+  // Variables that the step captures, and globals, may be others than when the path was recorded for an earlier gradient.
+  bool is_still(TracePaths::Path& path, std::int64_t step, const State<double>& before) {
+    if (path.checked) return true;
+    try {
+      path.checked = path.fingerprint == print(step, before);
+    } catch (const Error& e) {
+      if (e.kind() != Error::Kind::unsupported) throw;
+    }
+    return path.checked;
+  }
+  std::uint64_t print(std::int64_t step, const State<double>& before) const {
+    return fingerprint<State, Parameters>(this->step_.step, before, this->parameters_, step);
+  }
+  // Of the working state.
   bool add_path(std::int64_t step) {
-    return paths_->add(kind(step), [&] {
-      const auto trace = [&](std::int64_t i) {
-        return trace_adjoint<State, Parameters>(this->step_.step, this->state_, this->parameters_, i);
-      };
-      Trace first = trace(step);
-      for (const std::int64_t periods : {1, 2, 3, 5, 64, 1000}) {
-        const std::int64_t other = step + periods * this->step_.how.period;
-        if (!(trace(other) == first))
-          fail(Error::Kind::usage,
-               "[compiled] step {} does something else than step {} would in its place; give the period "
-               "after which steps repeat (CompileSteps::period), or tape them",
-               other, step);
-      }
-      return first;
+    if (!state_numbers_.read(this->state_, state_values_)) {
+      changed_ = true;
+      return false;
+    }
+    return paths_->add([&] {
+      return TracedStep{
+          trace_adjoint<State, Parameters>(this->step_.step, this->state_, this->parameters_, step),
+          print(step, this->state_)};
     });
   }
 
@@ -146,6 +146,7 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
   std::shared_ptr<TracePaths> paths_;
   std::vector<std::unique_ptr<State<double>>> pool_;
   Bytes taped_bytes_ = 0;
+  bool changed_ = false;
   std::int64_t compiled_steps_ = 0, taped_steps_ = 0;
 };
 

@@ -6,15 +6,14 @@
 #pragma once
 
 #include "tidemark/tape/state.h"
+#include "tidemark/tape/step_number.h"
 #include "tidemark/tape/trace_code.h"
 
 namespace tidemark {
 
 struct CompileSteps {
   tape::TraceCompiler compiler;  // native_steps() of compile/native_steps.h
-  // What a step does may depend on its number only through number % period.
-  std::int64_t period = 1;
-  // Paths for each remainder; steps that take further ones are taped.
+  // Steps that take further ones are taped.
   int paths = 8;
 };
 
@@ -23,22 +22,22 @@ namespace tape {
 // The paths through a step, for each shape of states that it was called with. Not for use by two threads at a time.
 class StepPaths {
  public:
-  // `key`: what recorded code takes for granted: sizes, and the values of fields that are no T.
-  std::shared_ptr<TracePaths> at(std::vector<double> key, const CompileSteps& how) {
+  // What recorded code takes for granted: sizes, and the values of fields that are no T.
+  using Key = std::pair<Rest, Rest>;
+  std::shared_ptr<TracePaths> at(const Key& key, const CompileSteps& how) {
     for (const auto& [known, paths] : all_)
       if (known == key) return paths;
-    all_.emplace_back(std::move(key), std::make_shared<TracePaths>(how.compiler, how.paths,
-                                                                   static_cast<std::size_t>(how.period)));
+    all_.emplace_back(key, std::make_shared<TracePaths>(how.compiler, how.paths));
     return all_.back().second;
   }
 
  private:
-  std::vector<std::pair<std::vector<double>, std::shared_ptr<TracePaths>>> all_;
+  std::vector<std::pair<Key, std::shared_ptr<TracePaths>>> all_;
 };
 
 }  // namespace tape
 
-// Copies share what was compiled, so that a second gradient has it already. What the step captures must stay what it was.
+// Copies share what was compiled, so that a second gradient has it already.
 template <typename Step>
 struct CompiledStep {
   Step step;
@@ -46,13 +45,12 @@ struct CompiledStep {
   std::shared_ptr<tape::StepPaths> paths = std::make_shared<tape::StepPaths>();
   template <typename State, typename Parameters>
   void operator()(State& state, const Parameters& parameters, std::int64_t i) const {
-    step(state, parameters, i);
+    tape::take_step(step, state, parameters, i);
   }
 };
 // The scalar of states and parameters is SymVar while a step is recorded. Fields that are no T must not change.
 template <typename Step>
 CompiledStep<Step> compiled(Step step, CompileSteps how) {
-  if (how.period < 1) fail(Error::Kind::usage, "[compiled] a period of {} steps vs at least 1", how.period);
   if (how.paths < 0) fail(Error::Kind::usage, "[compiled] {} paths vs at least 0", how.paths);
   if (!how.compiler)
     fail(Error::Kind::usage, "[compiled] no compiler; give one, e.g. {{.compiler = native_steps()}}");
@@ -71,32 +69,19 @@ class Numbers {
  public:
   explicit Numbers(const State<double>& like) {
     lower(like, shape_);
+    rest_ = Rest::with_sizes(shape_);
     std::apply([&](const auto&... field) { (count(field), ...); }, fields::tie(std::as_const(shape_)));
   }
   const std::vector<std::size_t>& sizes() const { return sizes_; }  // of the fields
   std::size_t size() const { return size_; }
-  // False where the state has another number of numbers by now.
+  const Rest& rest() const { return rest_; }
+  // False where the state is another by now, in sizes or in fields that are no T.
   bool read(const State<double>& from, std::vector<double>& to) {
     to.resize(size_);
-    std::size_t n = 0;
-    fields::each_pair(from, shape_, [&](const auto& a, auto& b) {
-      if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value) {
-        if (n < size_) to[n] = static_cast<double>(a);
-        ++n;
-      }
-    });
-    return n == size_;
-  }
-  // What is no Var, with a zero for every number that is one.
-  static std::vector<double> rest(const auto& state) {
-    std::vector<double> all;
-    fields::each(state, [&](const auto& x) {
-      if constexpr (IsActive<std::remove_cvref_t<decltype(x)>>::value)
-        all.push_back(0);
-      else
-        all.push_back(static_cast<double>(x));
-    });
-    return all;
+    Reader reader{to.data(), to.data() + size_, rest_.bytes().data(),
+                  rest_.bytes().data() + rest_.bytes().size()};
+    fields::each_pair(from, shape_, reader);
+    return reader.same && reader.to == reader.end && reader.rest == reader.rest_end;
   }
   // One pointer for each field.
   template <typename T>
@@ -108,6 +93,27 @@ class Numbers {
   }
 
  private:
+  struct Reader {
+    using takes_sizes = void;
+    double *to, *end;
+    const std::byte *rest, *rest_end;
+    bool same = true;
+    void operator()(fields::Size x) { compare(x); }
+    template <typename A, typename B>
+    void operator()(const A& a, B&) {
+      if constexpr (!IsActive<B>::value)
+        compare(a);
+      else if (same && to < end)
+        *to++ = static_cast<double>(a);
+      else
+        same = false;
+    }
+    template <typename A>
+    void compare(const A& a) {
+      same = same && rest + sizeof(A) <= rest_end && std::memcmp(&a, rest, sizeof(A)) == 0;
+      rest += sizeof(A);
+    }
+  };
   template <typename Field>
   void count(const Field& field) {
     std::size_t n = 0;
@@ -118,6 +124,7 @@ class Numbers {
     size_ += n;
   }
   State<Var> shape_;
+  Rest rest_;
   std::vector<std::size_t> sizes_;
   std::size_t size_ = 0;
 };
@@ -127,7 +134,8 @@ class Numbers {
 template <template <typename> class State, typename Symbols = State<SymVar>>
 class SymState {
  public:
-  SymState(Tracer& tracer, SymTape& tape, const std::string& name, const State<double>& from) {
+  // Without a tape its numbers are passive.
+  SymState(Tracer& tracer, SymTape* tape, const std::string& name, const State<double>& from) {
     Numbers<State> numbers(from);
     std::vector<double> values;
     numbers.read(from, values);
@@ -144,15 +152,15 @@ class SymState {
     auto next = symbols.begin();
     fields::each_pair(from, state, [&](const auto& a, auto& b) {
       if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value)
-        b = tape.input(*next++);
+        b = tape != nullptr ? tape->input(*next++) : SymVar(*next++);
       else
         b = a;
     });
-    before_ = Numbers<State>::rest(state);
+    before_ = Rest::with_sizes(state);
   }
   // What is no Var must be as it was: code that was recorded once cannot change it.
   void need_same() const {
-    if (Numbers<State>::rest(state) != before_)
+    if (Rest::with_sizes(state) != before_)
       fail(Error::Kind::unsupported,
            "[compiled] a step that changes a field that is no T, or a size, vs code recorded once; make the "
            "field a T, or tape the step");
@@ -162,20 +170,25 @@ class SymState {
   std::vector<std::size_t> sizes;  // of the fields
 
  private:
-  std::vector<double> before_;
+  Rest before_;
 };
 
-// The adjoint of step i. Inputs: the fields of the parameters and of the state before the step, running adjoints of the parameters,
-// adjoints of the state behind the step; outputs: the same adjoints, before it.
+inline StepNumber number_of(Tracer& tracer, std::int64_t i) {
+  return {i, tracer.inputs("number", {static_cast<double>(i)}, true).front()};
+}
+
+// The adjoint of step i. Inputs: the step's number, the fields of the parameters and of the state before the step, running adjoints of the
+// parameters, adjoints of the state behind the step; outputs: the same adjoints, before it.
 template <template <typename> class State, template <typename> class Parameters, typename Step>
 Trace trace_adjoint(const Step& step, const State<double>& state, const Parameters<double>& parameters,
                     std::int64_t i) {
   Tracer tracer;
   SymTape tape;
   const SymTape::Recording recording(tape);
-  SymState<Parameters> p(tracer, tape, "parameters", parameters);
-  SymState<State> s(tracer, tape, "state", state);
-  step(s.state, std::as_const(p.state), i);
+  const StepNumber number = number_of(tracer, i);
+  SymState<Parameters> p(tracer, &tape, "parameters", parameters);
+  SymState<State> s(tracer, &tape, "state", state);
+  take_step(step, s.state, std::as_const(p.state), number);
   s.need_same();
   const auto inputs_of = [&](const char* name, const std::vector<std::size_t>& sizes) {
     std::vector<Sym> all;
@@ -207,6 +220,23 @@ Trace trace_adjoint(const Step& step, const State<double>& state, const Paramete
   outputs_of("parameter_adjoints", p.sizes);
   outputs_of("state_adjoints", s.sizes);
   return tracer.finish();
+}
+
+// What step i does in this state. Two steps with one fingerprint take the same decisions and do the same with their numbers, whatever else they
+// read; then, and as long as what they read stays as it is, one's adjoint is the other's wherever guards and facts hold.
+template <template <typename> class State, template <typename> class Parameters, typename Step>
+std::uint64_t fingerprint(const Step& step, const State<double>& state, const Parameters<double>& parameters,
+                          std::int64_t i) {
+  Tracer tracer(Tracer::Writes::fingerprint);
+  const StepNumber number = number_of(tracer, i);
+  SymState<Parameters> p(tracer, nullptr, "parameters", parameters);
+  SymState<State> s(tracer, nullptr, "state", state);
+  take_step(step, s.state, std::as_const(p.state), number);
+  s.need_same();
+  std::vector<Sym> after;
+  each_var(s.state, [&](const SymVar& x) { after.push_back(x.value()); });
+  tracer.output("state", after);
+  return tracer.fingerprint();
 }
 
 }  // namespace tape

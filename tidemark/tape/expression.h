@@ -82,7 +82,7 @@ struct Binary {
 };
 
 // Adds up the partials of leaves that the compiler can see to be one variable: `u * u` is one argument, at no
-// cost. Leaves that turn out to be the same, or passive, only when running set `rest`.
+// cost. Leaves that turn out to be the same only when running set `rest`.
 template <typename R, int N>
 struct Merge {
   R sums[N];
@@ -108,7 +108,6 @@ struct Merge {
     if constexpr (J < N) {
       sums[J] = in.partials[J];
       gone[J] = repeats<J, 0>(in);
-      if (!gone[J]) rest |= index_of(in.keys[J]) == 0;
       from<J + 1>(in);
     }
   }

@@ -1,11 +1,12 @@
 // The hot end of the tape: where statements are appended. A statement is a left side, n arguments and n partial
 // derivatives. Consecutive statements of one shape form a run: argument j of the k-th has index base_j + k
 // stride_j, so that a run needs its indices once, and its partials once too where they are all alike. A loop over
-// an array is one run.
+// an array is one run. Statements of up to three arguments that find no strides form scattered runs, which have their indices beside their partials.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -33,15 +34,25 @@ TIDEMARK_INLINE bool same_bits(const Real& a, const Real& b) {
   else if constexpr (sizeof(Real) == 4)
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
   else
-    return std::memcmp(&a, &b, sizeof(Real)) == 0;
+    return std::memcmp(&a, &b, sizeof(Real)) ==
+           0;  // NOLINT(bugprone-suspicious-memory-comparison): bits are what is asked
 }
 
 // Which leaves of an expression are arguments: those that are not another one's repetition. Wider statements, and those
 // sorted out when running, have all of theirs in front.
 using Shape = std::uint64_t;
-inline constexpr Shape kNoShape = ~Shape{0};
+inline constexpr Shape kNoShape = Shape{1} << 63;
 TIDEMARK_INLINE constexpr Shape shape_of(std::uint32_t n) {
   return n < 32 ? (Shape{1} << n) - 1 : Shape{n} << 32;
+}
+
+// The run is scattered; more than so many in a row are not, for strides may have come back.
+inline constexpr Shape kScattered = Shape{1} << 62;
+inline constexpr std::uint32_t kMaxFew = 3, kScatteredRun = 32;
+// What a statement of a scattered run takes: n partials, and n indices in the place of further ones.
+template <typename Real>
+TIDEMARK_INLINE constexpr std::uint32_t scattered_size(std::uint32_t n) {
+  return n + static_cast<std::uint32_t>((n * sizeof(std::uint32_t) + sizeof(Real) - 1) / sizeof(Real));
 }
 
 template <typename Real>
@@ -66,12 +77,14 @@ class Recorder {
         if (same) return next_++;
       }
     }
-    return append_new<0>(keys, partials, n, shape_of(n));
+    return append_new(keys, partials, n, shape_of(n));
   }
 
-  // The same with what is known when compiling: N leaves of which those that are `gone` repeat others. Straight code.
+  // The same with what is known when compiling: N leaves of which those that are `gone` repeat others. Straight code. False where
+  // the statement is not the one that the run expects: then `append_other` takes it.
   template <int N>
-  TIDEMARK_INLINE Key append_known(const Key (&keys)[N], const Real (&partials)[N], const bool (&gone)[N]) {
+  TIDEMARK_INLINE bool append_expected(const Key (&keys)[N], const Real (&partials)[N], const bool (&gone)[N],
+                                       Key& key) {
     const Key k = next_ - run_;
     Shape shape = 0;
     std::uint32_t n = 0;
@@ -84,46 +97,59 @@ class Recorder {
       }
     });
     expected &= shape == shape_;
-    if (expected) [[likely]] {
-      Real* at = partial_;
-      if (!constant_) [[likely]] {
-        if (at + n <= limit_) [[likely]] {
-          each<0, N>([&](auto j) {
-            if (!gone[j]) *at++ = partials[j];
-          });
-          partial_ = at;
-          return next_++;
-        }
-      } else {
-        bool same = k < kMaxRun;
-        at -= n;
-        each<0, N>([&](auto j) {
-          if (!gone[j]) same &= same_bits(*at++, partials[j]);
-        });
-        if (same) [[likely]]
-          return next_++;
-      }
+    if (!expected) [[unlikely]]
+      return false;
+    Real* at = partial_;
+    if (!constant_) [[likely]] {
+      if (at + n > limit_) [[unlikely]]
+        return false;
+      each<0, N>([&](auto j) {
+        if (!gone[j]) *at++ = partials[j];
+      });
+      partial_ = at;
+      key = next_++;
+      return true;
     }
+    bool same = k < kMaxRun;
+    at -= n;
+    each<0, N>([&](auto j) {
+      if (!gone[j]) same &= same_bits(*at++, partials[j]);
+    });
+    if (same) key = next_++;
+    return same;
+  }
+  template <int N>
+  TIDEMARK_INLINE static bool all_active(const Key (&keys)[N]) {
+    bool all = true;
+    each<0, N>([&](auto j) { all &= index_of(keys[j]) != 0; });
+    return all;
+  }
+  template <int N>
+  TIDEMARK_INLINE Key append_other(const Key (&keys)[N], const Real (&partials)[N], const bool (&gone)[N]) {
     // Copies, so that the arrays of the usual path never need memory.
-    Key packed[N];
-    Real factors[N];
-    std::uint32_t at = 0;
+    constexpr int kRoom = N > kMaxFew ? N : kMaxFew;
+    Key packed[kRoom] = {};
+    Real factors[kRoom] = {};
+    Shape shape = 0;
+    std::uint32_t n = 0;
     each<0, N>([&](auto j) {
       if (!gone[j]) {
-        packed[at] = keys[j];
-        factors[at++] = partials[j];
+        shape |= Shape{1} << j;
+        packed[n] = keys[j];
+        factors[n++] = partials[j];
       }
     });
     if (shape == shape_of(n)) {
-      if (n == 1) return append_new<1>(packed, factors, n, shape);
+      const auto few = [&](auto count) {
+        return append_few<count>(packed[0], packed[1], packed[2], factors[0], factors[1], factors[2]);
+      };
+      if (n == 1) return few(std::integral_constant<int, 1>{});
       if constexpr (N >= 2)
-        if (n == 2) return append_new<2>(packed, factors, n, shape);
+        if (n == 2) return few(std::integral_constant<int, 2>{});
       if constexpr (N >= 3)
-        if (n == 3) return append_new<3>(packed, factors, n, shape);
-      if constexpr (N >= 4)
-        if (n == 4) return append_new<4>(packed, factors, n, shape);
+        if (n == 3) return few(std::integral_constant<int, 3>{});
     }
-    return append_new<0>(packed, factors, n, shape);
+    return append_new(packed, factors, n, shape);
   }
 
   Key next() const { return next_; }
@@ -144,18 +170,42 @@ class Recorder {
   }
 
   // What is not expected: gives the run begun its strides, or starts another. Refuses keys of other recordings. `shape`
-  // says at which places of arguments_ the n arguments go; N = n where that is known, else 0.
-  template <int N>
+  // says at which places of arguments_ the n arguments go.
   TIDEMARK_API Key append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
+  // The same for N arguments, all in front, in registers: numbers that were stored one by one and are read two at a time wait for
+  // the memory. Those beyond N mean nothing.
+  template <int N>
+  TIDEMARK_API Key append_few(Key k0, Key k1, Key k2, Real p0, Real p1, Real p2);
+  // Its parts: to a run of the same shape, to a scattered one, to one of another shape. 0: not without a look at more.
+  template <int N>
+  Key append_alike(const Key* keys, const Real* partials);
+  template <int N>
+  Key append_scattered(const Key* keys, const Real* partials);
+  template <int N>
+  Key append_first(const Key* keys, const Real* partials);
+  // From 1 of this recording up to the last statement, and room for another index.
+  template <int N>
+  TIDEMARK_INLINE bool may_append(const Key* keys) const {
+    const Key next = next_, before = index_of(next) - 1;
+    bool known = before != kLastIndex;
+    each<0, N>([&](auto j) { known &= next - 1 - keys[j] < before; });
+    return known;
+  }
+  static constexpr Key kLastIndex = 0xfffffffe;
 
   // Writes the descriptor of the run being recorded; there was room for it when the run began.
   void close_run();
+  // How far partials go below `low`; chunks begin at whole pages.
+  static Real* partials_end(const std::byte* low) {
+    static_assert(std::has_single_bit(sizeof(Real)));
+    return reinterpret_cast<Real*>(reinterpret_cast<std::uintptr_t>(low) & ~(sizeof(Real) - 1));
+  }
 
   Key next_ = 0;                    // of the next left side
   Key run_ = 0;                     // of the first left side of the run
   Real* partial_ = nullptr;         // where partials go
   Real* limit_ = nullptr;           // partials end here: behind it lie the descriptors of finished runs
-  Shape shape_ = kNoShape;          // of the run's statements
+  Shape shape_ = kNoShape;          // of the run's statements, or kScattered too
   std::uint32_t* words_ = nullptr;  // the newest descriptor
   std::uint32_t n_ = 0;             // their arguments
   bool constant_ = false;           // all of the run's partials are those before partial_

@@ -79,6 +79,15 @@ concept Range = requires(T& x) {
 template <typename T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || IsActive<T>::value;
 
+template <typename T>
+concept Resizable = requires(T& x) { x.resize(1); };
+// A visitor that also wants the sizes of ranges that have one says so by a member type `takes_sizes`.
+struct Size {
+  std::uint64_t size;
+};
+template <typename F>
+concept TakesSizes = requires { typename std::remove_cvref_t<F>::takes_sizes; };
+
 // Calls f with every number, in order.
 template <typename T, typename F>
 void each(T& x, F&& f) {
@@ -86,6 +95,7 @@ void each(T& x, F&& f) {
   if constexpr (Number<Plain>) {
     f(x);
   } else if constexpr (Range<T>) {
+    if constexpr (Resizable<Plain> && TakesSizes<F>) f(Size{x.size()});
     for (auto& item : x) each(item, f);
   } else {
     std::apply([&](auto&... field) { (each(field, f), ...); }, tie(x));
@@ -98,7 +108,8 @@ void each_pair(const A& a, B& b, F&& f) {
   if constexpr (Number<A>) {
     f(a, b);
   } else if constexpr (Range<const A>) {
-    if constexpr (requires { b.resize(a.size()); }) b.resize(a.size());
+    if constexpr (Resizable<A> && TakesSizes<F>) f(Size{a.size()});
+    if constexpr (Resizable<B>) b.resize(a.size());
     auto other = b.begin();
     for (const auto& item : a) each_pair(item, *other++, f);
   } else {
@@ -125,7 +136,7 @@ Bytes bytes(const T& x) {
   if constexpr (Number<T>) {
     return sizeof(T);
   } else if constexpr (Range<const T>) {
-    Bytes sum = requires(T y) { y.resize(1); } ? sizeof(std::uint64_t) : 0;
+    Bytes sum = Resizable<T> ? sizeof(std::uint64_t) : 0;
     if constexpr (is_flat_range<T>())
       sum += static_cast<Bytes>(x.size() * sizeof(*x.data()));
     else
@@ -141,7 +152,7 @@ std::byte* write(const T& x, std::byte* to) {
     std::memcpy(to, &x, sizeof(T));
     return to + sizeof(T);
   } else if constexpr (Range<const T>) {
-    if constexpr (requires(T y) { y.resize(1); }) {
+    if constexpr (Resizable<T>) {
       const std::uint64_t size = x.size();
       to = write(size, to);
     }
@@ -163,7 +174,7 @@ const std::byte* read(T& x, const std::byte* from) {
     std::memcpy(&x, from, sizeof(T));
     return from + sizeof(T);
   } else if constexpr (Range<T>) {
-    if constexpr (requires { x.resize(1); }) {
+    if constexpr (Resizable<T>) {
       std::uint64_t size = 0;
       from = read(size, from);
       x.resize(size);
@@ -211,5 +222,52 @@ void each_var(Taped& state, F&& f) {
     if constexpr (IsActive<std::remove_cvref_t<decltype(x)>>::value) f(x);
   });
 }
+
+// What a state is besides the numbers that are Vars in its taped form: the fields that are no T, as bytes, so that every type keeps every
+// bit; and its sizes, where asked for.
+class Rest {
+ public:
+  Rest() = default;
+  template <typename Taped>
+  explicit Rest(const Taped& state) {
+    fields::each(state, Writer{bytes_});
+  }
+  template <typename Taped>
+  static Rest with_sizes(const Taped& state) {
+    Rest rest;
+    fields::each(state, SizedWriter{{rest.bytes_}});
+    return rest;
+  }
+  // Puts the fields back into a state on doubles; `like` has its taped form. Not for one with sizes.
+  template <typename Taped, typename Plain>
+  void restore(const Taped& like, Plain& to) const {
+    const std::byte* from = bytes_.data();
+    fields::each_pair(like, to, [&](const auto& a, auto& b) {
+      if constexpr (!IsActive<std::remove_cvref_t<decltype(a)>>::value) from = fields::read(b, from);
+    });
+  }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  bool operator==(const Rest&) const = default;
+
+ private:
+  struct Writer {
+    std::vector<std::byte>& to;
+    template <typename T>
+    void operator()(const T& x) const {
+      if constexpr (!IsActive<T>::value) put(x);
+    }
+    template <typename T>
+    void put(const T& x) const {
+      const auto* from = reinterpret_cast<const std::byte*>(&x);
+      to.insert(to.end(), from, from + sizeof(T));
+    }
+  };
+  struct SizedWriter : Writer {
+    using takes_sizes = void;
+    using Writer::operator();
+    void operator()(fields::Size x) const { put(x.size); }
+  };
+  std::vector<std::byte> bytes_;
+};
 
 }  // namespace tidemark::tape

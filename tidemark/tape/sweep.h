@@ -14,7 +14,8 @@
 namespace tidemark::tape {
 
 // Descriptors: one word with n (8 bits), `constant` (1 bit) and the length (23 bits), then the n indices of the first
-// statement's arguments, then, if the length is above 1, n strides. Two values of n are no statements:
+// statement's arguments, then, if the length is above 1, n strides. A scattered run is the one word with kMaxArguments + n. Two values of n are
+// no statements:
 inline constexpr std::uint32_t kInputs = 0, kExternal = 255;
 inline constexpr std::uint32_t kConstantBit = 1u << 8;
 inline constexpr int kLengthShift = 9;
@@ -77,6 +78,24 @@ void sweep_run(Real* adjoints, const Run<Real>& run) {
 #pragma GCC unroll 8
     for (std::uint32_t j = 0; j < n; ++j) at[j] -= run.stride[j];
   }
+}
+
+// A scattered run, of which `end` is behind the last statement's partials and indices; returns where the first's begin.
+template <typename Real, int W, int N>
+const Real* sweep_scattered(Real* adjoints, std::uint32_t first, std::uint32_t length, const Real* end) {
+  for (std::uint32_t k = length; k-- > 0;) {
+    end -= scattered_size<Real>(N);
+    std::uint32_t at[N];
+    std::memcpy(at, end + N, sizeof at);
+    const Real* of = adjoints + static_cast<std::size_t>(first + k) * W;
+    for (int w = 0; w < W; ++w) {
+      const Real a = of[w];
+      if (is_zero(a)) continue;
+#pragma GCC unroll 8
+      for (int j = 0; j < N; ++j) add_term(adjoints[static_cast<std::size_t>(at[j]) * W + w], end[j], a);
+    }
+  }
+  return end;
 }
 
 // Where argument Still is the same variable in all statements and no other argument ever meets it, its adjoint stays in a
@@ -215,6 +234,20 @@ void sweep_chunk(Real* adjoints, const std::uint32_t* words, const std::uint32_t
     if (run.n == kInputs) continue;
     if (run.n == kExternal) {
       call(*words++);
+      continue;
+    }
+    if (run.n > kMaxArguments) {
+      static_assert(kMaxFew == 3);
+      switch (run.n - kMaxArguments) {
+        case 1:
+          partials = sweep_scattered<Real, W, 1>(adjoints, index, run.length, partials);
+          break;
+        case 2:
+          partials = sweep_scattered<Real, W, 2>(adjoints, index, run.length, partials);
+          break;
+        default:
+          partials = sweep_scattered<Real, W, 3>(adjoints, index, run.length, partials);
+      }
       continue;
     }
     run.first = index;

@@ -2,181 +2,12 @@
 #include "tidemark/tape/tape.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "tidemark/base/error.h"
+#include "tidemark/tape/recordings.h"
 #include "tidemark/tape/sweep.h"
 
 namespace tidemark::tape {
-namespace {
-
-// Numbers of the recordings that can still be used, so that a stale Var is told from one of another tape. Never taken
-// twice: a number is 31 bits, and after 2^31 resets only that distinction is lost.
-class Recordings {
- public:
-  std::uint32_t begin() {
-    const std::lock_guard lock(mutex_);
-    do last_ = (last_ + 1) & 0x7fffffff;
-    while (last_ == 0 || contains(last_));
-    live_.push_back(last_);
-    return last_;
-  }
-  void end(std::uint32_t number) {
-    const std::lock_guard lock(mutex_);
-    live_.erase(std::find(live_.begin(), live_.end(), number));
-  }
-  bool live(std::uint32_t number) {
-    const std::lock_guard lock(mutex_);
-    return contains(number);
-  }
-
- private:
-  bool contains(std::uint32_t number) const {
-    return std::find(live_.begin(), live_.end(), number) != live_.end();
-  }
-  std::mutex mutex_;
-  std::uint32_t last_ = 0;
-  std::vector<std::uint32_t> live_;
-};
-
-Recordings& recordings() {
-  static Recordings all;
-  return all;
-}
-
-// Calls f(place in arguments_, number of the argument).
-template <typename F>
-TIDEMARK_INLINE void for_places(Shape shape, std::uint32_t n, F&& f) {
-  if (shape >> 32 != 0 || shape == shape_of(n)) {
-    for (std::uint32_t j = 0; j < n; ++j) f(j, j);
-  } else {
-    std::uint32_t j = 0;
-    for (Shape left = shape; left != 0; left &= left - 1)
-      f(static_cast<std::uint32_t>(std::countr_zero(left)), j++);
-  }
-}
-
-[[noreturn]] void refuse(std::uint32_t recording, std::uint32_t under_way) {
-  if (recording != under_way && recordings().live(recording))
-    fail(Error::Kind::usage,
-         "[tape] a variable of one tape vs a recording on another; keep each variable to its tape");
-  fail(Error::Kind::usage,
-       "[tape] a variable of a recording that has ended (its tape was reset, rewound or destroyed) vs the "
-       "recording under way; "
-       "make it an input again");
-}
-
-}  // namespace
-
-template <typename Real>
-Key record_rest(const Key* keys, const Real* partials, std::uint32_t n) {
-  Key active[kMaxArguments];
-  Real sums[kMaxArguments];
-  constexpr std::uint32_t kSearched = 32;  // beyond, an argument that comes twice is kept twice
-  std::uint32_t count = 0;
-  for (std::uint32_t j = 0; j < n; ++j) {
-    if (index_of(keys[j]) == 0) continue;
-    std::uint32_t i = 0;
-    const std::uint32_t seen = std::min(count, kSearched);
-    while (i < seen && active[i] != keys[j]) ++i;
-    if (i < seen) {
-      sums[i] = sums[i] + partials[j];
-    } else {
-      active[count] = keys[j];
-      sums[count++] = partials[j];
-    }
-  }
-  if (count == 0) return 0;
-  Recorder<Real>* recorder = current<Real>;
-  if (recorder == nullptr)
-    fail(Error::Kind::usage,
-         "[tape] a recorded variable vs no recording on this thread; begin one: Tape::Recording "
-         "recording(tape)");
-  return recorder->append(active, sums, count);
-}
-
-// Writes the descriptor of the run being recorded; there was room for it when the run began.
-template <typename Real>
-TIDEMARK_INLINE void Recorder<Real>::close_run() {
-  const Shape shape = std::exchange(shape_, kNoShape);
-  if (shape == kNoShape) return;
-  const std::uint32_t n = n_;
-  const auto length = static_cast<std::uint32_t>(next_ - run_);
-  std::uint32_t* word = words_ -= 1 + (length > 1 ? 2 : 1) * n;
-  *word++ = n | (constant_ ? kConstantBit : 0) | length << kLengthShift;
-  if (length > 1) {
-    for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
-      word[j] = index_of(arguments_[place].base);
-      word[n + j] = static_cast<std::uint32_t>(arguments_[place].stride);
-    });
-  } else {
-    for_places(shape, n,
-               [&](std::uint32_t place, std::uint32_t j) { word[j] = index_of(arguments_[place].base); });
-  }
-  ++run_count_;
-}
-
-template <typename Real>
-template <int N>
-Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape) {
-  if constexpr (N > 0) n = static_cast<std::uint32_t>(N);
-  auto* tape = static_cast<BasicTape<Real>*>(this);
-  const Key next = next_, before = index_of(next) - 1;
-  // From 1 of this recording up to the last statement.
-  bool known = true;
-  for (std::uint32_t j = 0; j < n; ++j) known &= next - 1 - keys[j] < before;
-  if (!known) [[unlikely]]
-    for (std::uint32_t j = 0; j < n; ++j)
-      if (next - 1 - keys[j] >= before) refuse(recording_of(keys[j]), recording_of(next));
-  if (before == 0xfffffffe) [[unlikely]]
-    fail(Error::Kind::unsupported,
-         "[tape] 2^32 statements vs indices of 32 bits; checkpoint the loop that makes them");
-  const auto for_each_place = [&](auto&& f) {
-    if constexpr (N > 0)
-      for (std::uint32_t j = 0; j < n; ++j) f(j, j);
-    else
-      for_places(shape, n, f);
-  };
-  // Not std::copy: a call costs more than these few stores.
-  const auto put = [&](const Real* from) {
-    for (std::uint32_t j = 0; j < n; ++j) partial_[j] = from[j];
-    partial_ += n;
-  };
-  const bool shaped = shape == shape_;
-  if (shaped && next - run_ == 1) {
-    bool same = true;
-    for (std::uint32_t j = 0; j < n; ++j) same &= same_bits((partial_ - n)[j], partials[j]);
-    if (same || partial_ + n <= limit_) {
-      for_each_place([&](std::uint32_t place, std::uint32_t j) {
-        arguments_[place].stride = keys[j] - arguments_[place].base;
-      });
-      constant_ = same;
-      if (!same) put(partials);
-      return next_++;
-    }
-  }
-  close_run();
-  const auto* low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n));
-  if (reinterpret_cast<const std::byte*>(partial_ + n) > low) [[unlikely]] {
-    tape->next_chunk();
-    low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n));
-  }
-  limit_ = partial_ +
-           (low - reinterpret_cast<const std::byte*>(partial_)) / static_cast<std::ptrdiff_t>(sizeof(Real));
-  run_ = next;
-  n_ = n;
-  shape_ = shape;
-  // A run after one of the same shape mostly has the same strides: inner loops do. Where not, the second statement comes
-  // here and sets them.
-  if (shaped) {
-    for_each_place([&](std::uint32_t place, std::uint32_t j) { arguments_[place].base = keys[j]; });
-  } else {
-    constant_ = true;
-    for_each_place([&](std::uint32_t place, std::uint32_t j) { arguments_[place] = {keys[j], kNoStride}; });
-  }
-  put(partials);
-  return next_++;
-}
 
 template <typename Real>
 BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
@@ -289,7 +120,7 @@ Active<Real> BasicTape<Real>::first_input(const Real& value) {
   need_thread();
   ++inputs_;
   this->close_run();
-  return {value, this->template append_new<0>(nullptr, nullptr, kInputs, shape_of(kInputs))};
+  return {value, this->append_new(nullptr, nullptr, kInputs, shape_of(kInputs))};
 }
 
 template <typename Real>
@@ -580,17 +411,9 @@ TapeCounts BasicTape<Real>::counts() const {
   return c;
 }
 
-#define TIDEMARK_INSTANTIATE(Real)                                                           \
-  template Key Recorder<Real>::append_new<0>(const Key*, const Real*, std::uint32_t, Shape); \
-  template Key Recorder<Real>::append_new<1>(const Key*, const Real*, std::uint32_t, Shape); \
-  template Key Recorder<Real>::append_new<2>(const Key*, const Real*, std::uint32_t, Shape); \
-  template Key Recorder<Real>::append_new<3>(const Key*, const Real*, std::uint32_t, Shape); \
-  template Key Recorder<Real>::append_new<4>(const Key*, const Real*, std::uint32_t, Shape); \
-  template class BasicTape<Real>;                                                            \
-  template Key record_rest<Real>(const Key*, const Real*, std::uint32_t);
-TIDEMARK_INSTANTIATE(double)
-TIDEMARK_INSTANTIATE(float)
-TIDEMARK_INSTANTIATE(DualOf<double>)
-TIDEMARK_INSTANTIATE(Sym)
+template class BasicTape<double>;
+template class BasicTape<float>;
+template class BasicTape<DualOf<double>>;
+template class BasicTape<Sym>;
 
 }  // namespace tidemark::tape

@@ -7,6 +7,7 @@
 
 #include "tidemark/tape/loop.h"
 #include "tidemark/tape/state.h"
+#include "tidemark/tape/step_number.h"
 
 namespace tidemark::tape {
 
@@ -30,7 +31,7 @@ class TapedLoop : public Loop {
   Bytes state_bytes() const override { return fields::bytes(state_); }
   void save(std::byte* to) const override { fields::write(state_, to); }
   void restore(const std::byte* from) override { fields::read(state_, from); }
-  void advance(std::int64_t step) override { step_(state_, std::as_const(parameters_), step); }
+  void advance(std::int64_t step) override { take_step(step_, state_, parameters_, step); }
   bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
 
   std::unique_ptr<StepTape> tape(std::int64_t step) override {
@@ -112,7 +113,7 @@ class TapedLoop : public Loop {
   void record(Taped& t, std::int64_t step) {
     t.begin(parameters_, state_);
     const Tape::Recording recording(t.tape);
-    step_(t.state, std::as_const(t.parameters), step);
+    take_step(step_, t.state, t.parameters, step);
     t.adjoints = t.tape.begin_sweep();  // their memory is part of the step's
   }
   void sweep(Taped& t) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tidemark/base/error.h"
+#include "tidemark/tape/step_number.h"
 
 namespace tidemark::tape {
 namespace {
@@ -72,6 +73,15 @@ double apply(Code code, double a, double b = 0, double c = 0) {
   return 0;
 }
 
+// Finaliser of MurmurHash3 (Appleby, 2011).
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDull;
+  x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53ull;
+  return x ^ x >> 33;
+}
+// What an operand is in a fingerprint: the operation that made it, or a constant.
+std::uint64_t mark(const Sym& x) { return x.id != 0 ? x.id : mix(bits_of(x.value) + 0x9E3779B97F4A7C15ull); }
+
 [[noreturn]] void no_op(const char* name) {
   fail(Error::Kind::unsupported, "[trace] {} vs the functions that a Graph has; leave the step to the tape",
        name);
@@ -79,10 +89,25 @@ double apply(Code code, double a, double b = 0, double c = 0) {
 
 }  // namespace
 
+std::int64_t StepFact::answer_for(std::int64_t step) const {
+  const std::int64_t number = step + shift;
+  switch (kind) {
+    case Kind::remainder:
+      return number % operand;
+    case Kind::quotient:
+      return number / operand;
+    case Kind::less:
+      return number < operand ? 1 : 0;
+    case Kind::equal:
+      return number == operand ? 1 : 0;
+  }
+  return 0;
+}
+
 bool Trace::operator==(const Trace& other) const {
   const auto same = [](double a, double b) { return bits_of(a) == bits_of(b); };
   return nodes == other.nodes && inputs == other.inputs && outputs == other.outputs &&
-         guards == other.guards &&
+         guards == other.guards && facts == other.facts &&
          std::equal(constants.begin(), constants.end(), other.constants.begin(), other.constants.end(), same);
 }
 
@@ -104,7 +129,7 @@ bool Trace::run(const std::vector<double>& numbers, std::vector<double>& results
                      [&](const Guard& g) { return (at(g.truth) != 0) == g.expected; });
 }
 
-Tracer::Tracer() : before_(tracer) { tracer = this; }
+Tracer::Tracer(Writes writes) : hashes_(writes == Writes::fingerprint), before_(tracer) { tracer = this; }
 Tracer::~Tracer() { tracer = before_; }
 
 Tracer& Tracer::current() {
@@ -118,6 +143,16 @@ std::size_t Tracer::Hash::operator()(const Trace::Node& n) const {
   for (const Ref& r : n.in)
     h = (h ^ (r.index() + (r.is_constant() ? 1ull << 40 : 0))) * 0x9E3779B97F4A7C15ull;
   return static_cast<std::size_t>(h ^ h >> 29);
+}
+
+std::uint64_t Tracer::hash(Code code, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ull;
+  std::uint64_t h = (a + static_cast<std::uint64_t>(code)) * kOdd;
+  h = ((h ^ h >> 32) + b) * kOdd;
+  h = mix((h ^ h >> 32) + c);
+  sum_ = (sum_ ^ h) * kOdd;
+  sum_ ^= sum_ >> 32;
+  return h != 0 ? h : 1;
 }
 
 Ref Tracer::ref(double value, std::uint64_t id) {
@@ -145,6 +180,11 @@ bool Tracer::never_minus_zero(const Sym& x) const {
 
 std::vector<Sym> Tracer::inputs(const std::string& name, const std::vector<double>& values,
                                 bool never_minus_zero) {
+  if (hashes_) {
+    std::vector<Sym> result;
+    for (const double v : values) result.emplace_back(v, hash(Code::input, ++inputs_));
+    return result;
+  }
   trace_.inputs.push_back(
       {name, static_cast<std::uint32_t>(trace_.nodes.size()), static_cast<std::uint32_t>(values.size())});
   std::vector<Sym> result;
@@ -157,6 +197,10 @@ std::vector<Sym> Tracer::inputs(const std::string& name, const std::vector<doubl
 }
 
 void Tracer::output(const std::string& name, const std::vector<Sym>& numbers) {
+  if (hashes_) {
+    for (const Sym& s : numbers) hash(Code::input, mark(s));
+    return;
+  }
   Trace::Output output{name, {}};
   for (const Sym& s : numbers) output.numbers.push_back(ref(s.value, s.id));
   trace_.outputs.push_back(std::move(output));
@@ -165,6 +209,7 @@ void Tracer::output(const std::string& name, const std::vector<Sym>& numbers) {
 Sym Tracer::unary(Code code, const Sym& x) {
   const double value = apply(code, x.value);
   if (x.id == 0) return value;
+  if (hashes_) return {value, hash(code, x.id)};
   if (code == Code::neg) {
     const Trace::Node& of = trace_.nodes[x.id - 1];
     if (of.code == Code::neg) return {value, of.in[0].index() + std::uint64_t{1}};
@@ -177,6 +222,7 @@ Sym Tracer::unary(Code code, const Sym& x) {
 Sym Tracer::binary(Code code, const Sym& a, const Sym& b) {
   const double value = apply(code, a.value, b.value);
   if (a.id == 0 && b.id == 0) return value;
+  if (hashes_) return {value, hash(code, mark(a), mark(b))};
   const auto is = [](const Sym& x, double v) { return x.id == 0 && bits_of(x.value) == bits_of(v); };
   switch (code) {
     case Code::add:
@@ -204,29 +250,64 @@ Sym Tracer::binary(Code code, const Sym& a, const Sym& b) {
 Decision Tracer::compare(Code code, const Sym& a, const Sym& b) {
   const bool value = apply(code, a.value, b.value) != 0;
   if (a.id == 0 && b.id == 0) return {value, 0};
+  if (hashes_) return {value, hash(code, mark(a), mark(b))};
   return {value, add({code, 2, {ref(a.value, a.id), ref(b.value, b.id)}}, true)};
 }
 
 Decision Tracer::logic(Code code, const Decision& a, const Decision& b) {
   if (code == Code::logical_not) {
     if (a.id == 0) return {!a.value, 0};
+    if (hashes_) return {!a.value, hash(code, a.id)};
     return {!a.value, add({code, 1, {ref(0, a.id)}}, true)};
   }
   const bool stops = code == Code::logical_or;  // what one side alone decides
   if (a.id == 0) return a.value == stops ? Decision{stops, 0} : b;
   if (b.id == 0) return b.value == stops ? Decision{stops, 0} : a;
+  if (hashes_) return {apply(code, a.value, b.value) != 0, hash(code, a.id, b.id)};
   return {apply(code, a.value, b.value) != 0, add({code, 2, {ref(0, a.id), ref(0, b.id)}}, true)};
 }
 
 Sym Tracer::select(const Decision& condition, const Sym& a, const Sym& b) {
   if (condition.id == 0) return condition.value ? a : b;
   if (a.id == b.id && bits_of(a.value) == bits_of(b.value)) return a;
+  if (hashes_)
+    return {condition.value ? a.value : b.value, hash(Code::select, condition.id, mark(a), mark(b))};
   return {condition.value ? a.value : b.value,
           add({Code::select, 3, {ref(0, condition.id), ref(a.value, a.id), ref(b.value, b.id)}},
               never_minus_zero(a) && never_minus_zero(b))};
 }
 
+void Tracer::fact(const StepFact& fact) {
+  if (hashes_)
+    hash(Code::input, static_cast<std::uint64_t>(fact.kind),
+         mix(static_cast<std::uint64_t>(fact.shift)) + static_cast<std::uint64_t>(fact.operand),
+         static_cast<std::uint64_t>(fact.answer));
+  else if (std::find(trace_.facts.begin(), trace_.facts.end(), fact) == trace_.facts.end())
+    trace_.facts.push_back(fact);
+}
+
+StepNumber::operator std::int64_t() const {
+  fail(Error::Kind::unsupported,
+       "[compiled] a step that takes its number as an integer vs code recorded once; take it as `auto i` and "
+       "use i % k, i / k, i < k, i == k or T(i), or leave it out");
+}
+StepNumber::operator Sym() const {
+  return shift_ == 0 ? symbol_ : symbol_ + Sym(static_cast<double>(shift_));
+}
+std::int64_t StepNumber::ask(StepFact::Kind kind, std::int64_t operand) const {
+  if (operand == 0 && (kind == StepFact::Kind::remainder || kind == StepFact::Kind::quotient))
+    fail(Error::Kind::usage, "[compiled] the number of a step divided by 0");
+  StepFact fact{kind, shift_, operand, 0};
+  fact.answer = fact.answer_for(value_);
+  Tracer::current().fact(fact);
+  return fact.answer;
+}
+
 void Tracer::guard(const Decision& decision) {
+  if (hashes_) {
+    hash(Code::input, decision.id, std::uint64_t{decision.value});
+    return;
+  }
   if (decision.id == 0 || !guarded_.try_emplace(decision.id, decision.value).second) return;
   trace_.guards.push_back({ref(0, decision.id), decision.value});
 }

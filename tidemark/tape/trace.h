@@ -63,6 +63,15 @@ class Ref {
   std::uint32_t bits_ = 0;
 };
 
+// What a trace takes for granted of the number of its step (step_number.h), which is that of the step where it was written plus `shift`.
+struct TIDEMARK_API StepFact {
+  enum class Kind : std::uint8_t { remainder, quotient, less, equal } kind = Kind::equal;
+  std::int64_t shift = 0, operand = 0, answer = 0;
+  bool holds(std::int64_t step) const { return answer_for(step) == answer; }
+  std::int64_t answer_for(std::int64_t step) const;
+  bool operator==(const StepFact&) const = default;
+};
+
 struct TIDEMARK_API Trace {
   struct Node {
     Code code = Code::input;
@@ -90,6 +99,7 @@ struct TIDEMARK_API Trace {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Guard> guards;
+  std::vector<StepFact> facts;
 
   // Bitwise, so that a NaN equals itself.
   bool operator==(const Trace& other) const;
@@ -120,10 +130,13 @@ struct TIDEMARK_API Decision {
   operator bool() const;  // NOLINT: implicit by design
 };
 
-// Writes a Trace while it lives; Syms on this thread go there. Operations of the same operands are written once.
+// Writes a Trace while it lives; Syms on this thread go there. Operations of the same operands are written once. For a fingerprint nothing
+// is kept: a hash of all operations in their order, with their operands, constants, decisions and facts, tells whether code
+// would write the trace that it wrote before, at a small part of the cost.
 class TIDEMARK_API Tracer {
  public:
-  Tracer();
+  enum class Writes : std::uint8_t { trace, fingerprint };
+  explicit Tracer(Writes writes = Writes::trace);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -131,7 +144,9 @@ class TIDEMARK_API Tracer {
   // `never_minus_zero`: what the caller knows of the numbers, such as of adjoints, which are sums that begin with 0.
   std::vector<Sym> inputs(const std::string& name, const std::vector<double>& values, bool never_minus_zero);
   void output(const std::string& name, const std::vector<Sym>& numbers);
+  void fact(const StepFact& fact);
   Trace finish() { return std::move(trace_); }
+  std::uint64_t fingerprint() const { return sum_; }
 
   static Tracer& current();
   Sym unary(Code code, const Sym& x);
@@ -148,7 +163,11 @@ class TIDEMARK_API Tracer {
   };
   Ref ref(double value, std::uint64_t id);
   std::uint64_t add(const Trace::Node& node, bool never_minus_zero);
+  // Of an operation, for the fingerprint; never 0.
+  std::uint64_t hash(Code code, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0);
 
+  bool hashes_;
+  std::uint64_t sum_ = 0, inputs_ = 0;
   Trace trace_;
   std::vector<bool> never_minus_zero_;  // by node
   std::unordered_map<Trace::Node, std::uint32_t, Hash> known_;
@@ -179,11 +198,11 @@ TIDEMARK_API void add_product(Sym& to, const Sym& partial, const Sym& adjoint);
 // Functions that a Graph has too; the others are refused with Error(unsupported), and whoever asked for a trace takes the tape.
 #define TIDEMARK_TRACED(X) \
   X(fabs) X(sqrt) X(exp) X(expm1) X(log) X(log1p) X(sin) X(cos) X(tan) X(tanh) X(erf) X(sigmoid)
-#define TIDEMARK_UNTRACED(X)                                                                            \
-  X(exp2)                                                                                               \
-  X(log2)                                                                                               \
-  X(log10) X(cbrt) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(erfc) X(tgamma) \
-      X(lgamma)
+#define TIDEMARK_UNTRACED(X) \
+  X(exp2)                    \
+  X(log2)                    \
+  X(log10)                   \
+  X(cbrt) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(erfc) X(tgamma) X(lgamma)
 #define TIDEMARK_DECLARE(name) TIDEMARK_API Sym name(const Sym& x);
 TIDEMARK_TRACED(TIDEMARK_DECLARE)
 TIDEMARK_UNTRACED(TIDEMARK_DECLARE)

@@ -15,24 +15,25 @@ constexpr std::align_val_t kAlign{64};
 
 TracePaths::~TracePaths() { ::operator delete(workspace_, kAlign); }
 
-bool TracePaths::run(std::size_t kind, std::span<const double* const> inputs,
-                     std::span<double* const> outputs) {
-  auto& codes = codes_[kind];
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    if (!codes[i]->run(inputs, outputs, workspace_)) continue;
-    if (i > 0)
-      std::rotate(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(i),
-                  codes.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return true;
-  }
-  return false;
+void TracePaths::begin() {
+  frozen_ = false;
+  for (Path& path : paths_) path.checked = false;
 }
 
-int TracePaths::size() const {
-  std::size_t n = 0;
-  for (const auto& codes : codes_) n += codes.size();
-  return static_cast<int>(n);
+TracePaths::Path* TracePaths::run(std::int64_t step, std::span<const double* const> inputs,
+                                  std::span<double* const> outputs) {
+  for (auto path = paths_.begin(); path != paths_.end(); ++path) {
+    if (!std::all_of(path->facts.begin(), path->facts.end(),
+                     [&](const StepFact& f) { return f.holds(step); }) ||
+        !path->code->run(inputs, outputs, workspace_))
+      continue;
+    std::rotate(paths_.begin(), path, path + 1);
+    return &paths_.front();
+  }
+  return nullptr;
 }
+
+void TracePaths::drop(const Path& path) { paths_.erase(paths_.begin() + (&path - paths_.data())); }
 
 void TracePaths::resize(Bytes bytes) {
   ::operator delete(workspace_, kAlign);
@@ -43,8 +44,7 @@ void TracePaths::resize(Bytes bytes) {
 
 void TracePaths::freeze() {
   Bytes needed = 0;
-  for (const auto& codes : codes_)
-    for (const auto& code : codes) needed = std::max(needed, code->workspace());
+  for (const Path& path : paths_) needed = std::max(needed, path.code->workspace());
   const Bytes wanted = round_up(needed + needed / 8 + 4_KiB, 64);
   if (size() > 0 && wanted > workspace_bytes_) resize(wanted);
   frozen_ = true;
@@ -55,25 +55,28 @@ bool TracePaths::refuse(std::string why) {
   return false;
 }
 
-bool TracePaths::add(std::size_t kind, const std::function<Trace()>& record) {
+bool TracePaths::add(const std::function<TracedStep()>& record) {
   if (closed_) return false;
-  if (codes_[kind].size() >= static_cast<std::size_t>(most_))
-    return refuse(fmt::format("more than {} paths", most_));
-  std::unique_ptr<TraceCode> code;
+  if (size() >= most_) return refuse(fmt::format("more than {} paths", most_));
+  Path path;
   try {
-    code = compiler_(record());
+    TracedStep recorded = record();
+    path.code = compiler_(recorded.trace);
+    path.facts = std::move(recorded.trace.facts);
+    path.fingerprint = recorded.fingerprint;
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::unsupported && e.kind() != Error::Kind::device) throw;
     closed_ = true;  // what cannot be compiled once is not tried at every step
     return refuse(e.what());
   }
-  if (code->workspace() > workspace_bytes_) {
+  if (const Bytes needed = path.code->workspace(); needed > workspace_bytes_) {
     if (frozen_)
-      return refuse(fmt::format("a path with {} of workspace vs {} planned for",
-                                format_bytes(code->workspace()), format_bytes(workspace_bytes_)));
-    resize(code->workspace());
+      return refuse(fmt::format("a path with {} of workspace vs {} planned for", format_bytes(needed),
+                                format_bytes(workspace_bytes_)));
+    resize(needed);
   }
-  codes_[kind].insert(codes_[kind].begin(), std::move(code));
+  path.checked = true;
+  paths_.insert(paths_.begin(), std::move(path));
   return true;
 }
 

@@ -24,25 +24,40 @@ class TIDEMARK_API TraceCode {
 // Throws Error(unsupported) or Error(device) where it cannot.
 using TraceCompiler = std::function<std::unique_ptr<TraceCode>(const Trace&)>;
 
+// A recording of a step: what its adjoint does, and what tells it from others (Tracer::Writes::fingerprint).
+struct TracedStep {
+  Trace trace;
+  std::uint64_t fingerprint = 0;
+};
+
 class TIDEMARK_API TracePaths {
  public:
-  // `most` of each kind, of which there are `kinds`: steps that are told apart beforehand.
-  TracePaths(TraceCompiler compiler, int most, std::size_t kinds)
-      : compiler_(std::move(compiler)), most_(most), codes_(kinds) {}
+  struct Path {
+    std::unique_ptr<TraceCode> code;
+    std::vector<StepFact> facts;
+    std::uint64_t fingerprint = 0;
+    // Whether the step is known to be what it was when this was recorded, as far as one call of `begin` and the next go.
+    bool checked = false;
+  };
+
+  TracePaths(TraceCompiler compiler, int most) : compiler_(std::move(compiler)), most_(most) {}
   ~TracePaths();
   TracePaths(const TracePaths&) = delete;
   TracePaths& operator=(const TracePaths&) = delete;
 
-  // Along the path that holds for these numbers; false where none does.
-  bool run(std::size_t kind, std::span<const double* const> inputs, std::span<double* const> outputs);
+  // What the step reads from outside may have changed, and the workspace may grow.
+  void begin();
+  // Along the path that holds for this step and these numbers; null where none does. Valid until paths are added or dropped.
+  Path* run(std::int64_t step, std::span<const double* const> inputs, std::span<double* const> outputs);
+  // A path that is no more what the step does.
+  void drop(const Path& path);
   // Another path; false where there are enough, where it cannot be compiled, or where its workspace would be larger than the one
   // that was frozen. `record` is called only where there is room for it.
-  bool add(std::size_t kind, const std::function<Trace()>& record);
+  bool add(const std::function<TracedStep()>& record);
   // Makes the workspace somewhat larger than the paths met so far need; from now on it stays as it is.
   void freeze();
-  void thaw() { frozen_ = false; }
   Bytes bytes() const { return workspace_bytes_; }
-  int size() const;
+  int size() const { return static_cast<int>(paths_.size()); }
   const std::string& refused() const { return refused_; }  // why the last one was, if any
 
  private:
@@ -51,7 +66,7 @@ class TIDEMARK_API TracePaths {
 
   TraceCompiler compiler_;
   int most_;
-  std::vector<std::vector<std::unique_ptr<TraceCode>>> codes_;  // by kind; the one that held last is first
+  std::vector<Path> paths_;  // the one that held last is first
   std::byte* workspace_ = nullptr;
   Bytes workspace_bytes_ = 0;
   bool frozen_ = false, closed_ = false;

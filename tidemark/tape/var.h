@@ -27,8 +27,13 @@ TIDEMARK_INLINE Key record(const Leaves<Real, N>& in) {
     Merge<Real, N> merged;
     merged.template from<0>(in);
     Recorder<Real>* recorder = current<Real>;
-    if (!merged.rest && recorder != nullptr) [[likely]]
-      return recorder->template append_known<N>(in.keys, merged.sums, merged.gone);
+    if (!merged.rest && recorder != nullptr) [[likely]] {
+      // What a run expects is active: its arguments were. Only others need the look.
+      if (Key key; recorder->template append_expected<N>(in.keys, merged.sums, merged.gone, key)) [[likely]]
+        return key;
+      if (recorder->template all_active<N>(in.keys))
+        return recorder->template append_other<N>(in.keys, merged.sums, merged.gone);
+    }
   }
   const Leaves<Real, N> copy = in;  // so that the leaves of the usual path never need memory
   return record_rest(copy.keys, copy.partials, static_cast<std::uint32_t>(N));

@@ -74,7 +74,7 @@ class Forward final : public Kernel {
     for (I j0 = 0; j0 < keys; j0 += kKeyBlock) {
       const I count = std::min(kKeyBlock, keys - j0);
       for (I j = 0; j < count; j += kHeadRows)
-        multiply_tile<T, kHeadRows>(a_.size, k + (j0 + j) * a_.size, q, s + j * kColumns, kColumns, false);
+        multiply_tile<T, kHeadRows>({a_.size, k + (j0 + j) * a_.size, q, s + j * kColumns, kColumns, false});
       if (a_.causal) {
         for (I j = std::max<I>(0, t0 + 1 - j0); j < count; ++j)
           std::fill(s + j * kColumns, s + j * kColumns + std::min(kColumns, j0 + j - t0),
@@ -82,8 +82,8 @@ class Forward final : public Kernel {
       }
       soften(s, count, largest, sum, y);
       for (I i = 0; i < padded_size_; i += kHeadRows)
-        multiply_tile<T, kHeadRows>(count, v + i * a_.keys + j0 * kHeadRows, s, y + i * kColumns, kColumns,
-                                    true);
+        multiply_tile<T, kHeadRows>(
+            {count, v + i * a_.keys + j0 * kHeadRows, s, y + i * kColumns, kColumns, true});
     }
     finish(o, b, head, t0, queries, y, largest, sum);
   }

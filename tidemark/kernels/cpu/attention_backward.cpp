@@ -119,17 +119,17 @@ class Backward final : public Kernel {
       T *const weights = slot + p_at_ + p * kKeys * kColumns, *const ds =
                                                                   slot + ds_at_ + p * kKeys * kColumns;
       for (I j = 0; j < count; j += kHeadRows) {
-        multiply_tile<T, kHeadRows>(a_.size, slot + k_rows_ + (j0 + j) * a_.size,
-                                    slot + q_across_ + p * a_.size * kColumns, weights + j * kColumns,
-                                    kColumns, false);
-        multiply_tile<T, kHeadRows>(a_.size, slot + v_rows_ + (j0 + j) * a_.size,
-                                    slot + ct_across_ + p * a_.size * kColumns, ds + j * kColumns, kColumns,
-                                    false);
+        multiply_tile<T, kHeadRows>({a_.size, slot + k_rows_ + (j0 + j) * a_.size,
+                                     slot + q_across_ + p * a_.size * kColumns, weights + j * kColumns,
+                                     kColumns, false});
+        multiply_tile<T, kHeadRows>({a_.size, slot + v_rows_ + (j0 + j) * a_.size,
+                                     slot + ct_across_ + p * a_.size * kColumns, ds + j * kColumns, kColumns,
+                                     false});
       }
       differentiate(t0 + p * kColumns, j0, count, slot + rows_ + p * kColumns, weights, ds);
       for (I i = 0; i < padded_size_; i += kHeadRows) {
-        multiply_tile<T, kHeadRows>(count, slot + k_elements_ + i * a_.keys + j0 * kHeadRows, ds,
-                                    slot + dq_at_ + (p * padded_size_ + i) * kColumns, kColumns, j0 > 0);
+        multiply_tile<T, kHeadRows>({count, slot + k_elements_ + i * a_.keys + j0 * kHeadRows, ds,
+                                     slot + dq_at_ + (p * padded_size_ + i) * kColumns, kColumns, j0 > 0});
       }
     }
     add_to_keys(slot + p_at_, j0, slot + ct_elements_, slot + dv_at_, slot + turned_);
@@ -161,8 +161,8 @@ class Backward final : public Kernel {
                   kColumns, kColumns, kColumns);
       }
       for (I i = 0; i < padded_size_; i += kHeadRows) {
-        multiply_tile<T, kHeadRows>(kQueries, elements + i * kQueries, turned,
-                                    to + i * padded_keys_ + j0 + first, padded_keys_, true);
+        multiply_tile<T, kHeadRows>({kQueries, elements + i * kQueries, turned,
+                                     to + i * padded_keys_ + j0 + first, padded_keys_, true});
       }
     }
   }

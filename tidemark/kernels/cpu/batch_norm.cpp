@@ -158,7 +158,8 @@ std::unique_ptr<Kernel> prepare_fast(const KernelSpec& spec, bool back) {
         forward<T>(s, epsilon, threads, o);
     });
   };
-  return dtype == DType::f32 ? kernel.template operator()<float>() : kernel.template operator()<double>();
+  if (dtype == DType::f32) return kernel.template operator()<float>();
+  return kernel.template operator()<double>();
 }
 
 }  // namespace

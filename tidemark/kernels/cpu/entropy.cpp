@@ -83,7 +83,7 @@ class Encode final : public Kernel {
 
 std::optional<Codec> zstd_codec(std::int64_t n, int threads) {
   const Blocks blocks{n};
-  Codec c{.slot = blocks.bytes(), .lossy = false, .encode_ns = 6.5, .decode_ns = 2};
+  Codec c{.slot = blocks.bytes(), .lossy = false, .encode_flops = 100, .decode_flops = 30};
   c.encode = std::make_unique<Encode>(blocks, threads);
   const Bytes each = round_up(kElements + static_cast<Bytes>(ZSTD_estimateDCtxSize()), 64);
   c.decode = make_kernel(threads * each, [=](const Operands& o) {

@@ -26,9 +26,7 @@ std::unique_ptr<Kernel> prepare_gemm(const KernelSpec& spec) {
           [&](std::int64_t column, std::int64_t columns, std::int64_t begin, std::int64_t depth, T* to) {
             pack_matrix<T, kTileColumns<T>>(b, p.b_n, p.b_k, column, columns, begin, depth, to);
           },
-          [&](std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t columns,
-              std::int64_t depth, const T* pa, const T* pb,
-              bool add) { put_tile(c + row * p.c_m + column, p.c_m, rows, columns, depth, pa, pb, add); });
+          [&](const Panels<T>& panels) { put_tile(c, p.c_m, panels); });
     }
   });
 }

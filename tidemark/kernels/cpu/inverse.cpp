@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::size_t kMostInputs = 24;
 constexpr std::int64_t kPart = 1 << 16;  // elements at a time
-constexpr std::int64_t kGrain = 1 << 14;
 
 // Floats as integers in their order: neighbours differ by one, +0 follows -0.
 std::int64_t rank_of(float x) {

@@ -36,10 +36,24 @@ struct Lanes {
     return r;
   }
   void store(T* p) const { std::memcpy(p, &v, sizeof(v)); }
+  // Past the caches; p is aligned. Other threads see it after settle_streams().
+  void stream(T* p) const {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(p), (__m512i)v);
+#else
+    store(p);
+#endif
+  }
   friend Lanes operator+(Lanes a, Lanes b) { return {a.v + b.v}; }
   friend Lanes operator-(Lanes a, Lanes b) { return {a.v - b.v}; }
   friend Lanes operator*(Lanes a, Lanes b) { return {a.v * b.v}; }
 };
+
+inline void settle_streams() {
+#if defined(__AVX512F__)
+  _mm_sfence();
+#endif
+}
 
 // a * b + c, rounded once where the instruction set can.
 inline Lanes<float> multiply_add(Lanes<float> a, Lanes<float> b, Lanes<float> c) {

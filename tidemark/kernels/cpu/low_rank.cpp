@@ -63,13 +63,10 @@ std::optional<Codec> low_rank_codec(const Shape& shape, int threads) {
   std::vector<float> signs(static_cast<std::size_t>(columns * rank));
   Rng rng(1);
   for (float& s : signs) s = rng.below(2) == 0 ? -1.0f : 1.0f;
-  // In the order of the products, a flop of Gram and Schmidt takes about half a nanosecond.
-  const double flops =
-      4.0 * static_cast<double>(rows) * static_cast<double>(rank) * static_cast<double>(rank);
   Codec c{.slot = 4 * rank * (rows + columns)};
-  c.encode_ns = (0.5 * flops * threads + 0.02 * 4.0 * static_cast<double>(rows * columns * rank)) /
-                static_cast<double>(rows * columns);
-  c.decode_ns = 0.02 * 2.0 * static_cast<double>(rank);
+  // Two products and Gram and Schmidt between them; one product.
+  c.encode_flops = static_cast<double>(rank) * (4.0 + 4.0 * static_cast<double>(rank) / static_cast<double>(columns));
+  c.decode_flops = 2.0 * static_cast<double>(rank);
   c.encode = make_kernel(std::max(sketch->workspace(), wide->workspace()), [=](const Operands& o) {
     auto* q = o.output<float>(0);
     multiply(*sketch, o.input<float>(0), signs.data(), q, o.workspace);

@@ -53,13 +53,13 @@ void run_boxes(const std::vector<PreparedBox>& boxes, const Operands& o) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> copy_boxes(std::vector<Box> boxes, DType dtype, int threads) {
+std::unique_ptr<Kernel> copy_boxes(const std::vector<Box>& boxes, DType dtype, int threads) {
   auto prepared = std::make_shared<std::vector<PreparedBox>>(prepare_boxes(boxes, dtype, threads));
   return make_kernel(0, [prepared](const Operands& o) { run_boxes(*prepared, o); });
 }
 
-std::unique_ptr<Kernel> fill_and_copy(std::vector<Box> boxes, DType dtype, int threads, std::int64_t numel,
-                                      double value) {
+std::unique_ptr<Kernel> fill_and_copy(const std::vector<Box>& boxes, DType dtype, int threads,
+                                      std::int64_t numel, double value) {
   auto prepared = std::make_shared<std::vector<PreparedBox>>(prepare_boxes(boxes, dtype, threads));
   KernelSpec spec{.out = {Value{.type = {Shape{numel}, dtype}}}, .threads = threads};
   std::shared_ptr<Kernel> fill = map(spec, tiles::full, {value});

@@ -13,9 +13,9 @@ struct Box {
   std::vector<std::int64_t> from, to;           // strides
   std::int64_t from_offset = 0, to_offset = 0;  // elements
 };
-std::unique_ptr<Kernel> copy_boxes(std::vector<Box> boxes, DType dtype, int threads);
+std::unique_ptr<Kernel> copy_boxes(const std::vector<Box>& boxes, DType dtype, int threads);
 // The same after output 0, dense and of `numel` elements, has been filled.
-std::unique_ptr<Kernel> fill_and_copy(std::vector<Box> boxes, DType dtype, int threads, std::int64_t numel,
-                                      double value);
+std::unique_ptr<Kernel> fill_and_copy(const std::vector<Box>& boxes, DType dtype, int threads,
+                                      std::int64_t numel, double value);
 
 }  // namespace tidemark::kernels

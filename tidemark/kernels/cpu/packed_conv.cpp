@@ -55,20 +55,6 @@ void each_run(I begin, I count, I channels, F&& f) {
   }
 }
 
-template <typename T, typename S, typename At>
-void put_anywhere(S* c, At&& at, I row, I column, I rows, I columns, I depth, const T* a, const T* b,
-                  bool add) {
-  alignas(64) T buffer[kTileRows * kTileColumns<T>];
-  multiply_tile(depth, a, b, buffer, kTileColumns<T>, false);
-  for (I i = 0; i < rows; ++i) {
-    for (I j = 0; j < columns; ++j) {
-      S& to = c[at(row + i, column + j)];
-      const T sum = buffer[i * kTileColumns<T> + j];
-      to = store<S>(add ? static_cast<T>(load(to)) + sum : sum);
-    }
-  }
-}
-
 // y from (x, w), or x from (y, w): rows are pixels of the result, k is (tap, channel of the source).
 template <typename S, typename T>
 void convolve(const Conv& c, bool forward, const PackedProduct<T>& product, int threads, const S* source,
@@ -108,17 +94,13 @@ void convolve(const Conv& c, bool forward, const PackedProduct<T>& product, int 
         }
       });
     };
-    product.run(threads, workspace, pack_patches, pack_weights,
-                [&](I row, I column, I rows, I columns, I depth, const T* a, const T* b, bool add) {
-                  if (even) {
-                    put_tile(to_group + row * pixels.strides[3] + column, pixels.strides[3], rows, columns,
-                             depth, a, b, add);
-                  } else {
-                    put_anywhere(
-                        to_group, [&](I i, I j) { return pixels.offset(i) + j * result_step; }, row, column,
-                        rows, columns, depth, a, b, add);
-                  }
-                });
+    product.run(threads, workspace, pack_patches, pack_weights, [&](const Panels<T>& panels) {
+      if (even)
+        put_tile(to_group, pixels.strides[3], panels);
+      else
+        put_anywhere(
+            to_group, [&](I i, I j) { return pixels.offset(i) + j * result_step; }, panels);
+    });
   }
 }
 
@@ -154,10 +136,9 @@ void weigh(const Conv& c, const PackedProduct<T>& product, int threads, const S*
             });
           }
         },
-        [&](I row, I column, I rows, I columns, I depth, const T* a, const T* b, bool add) {
+        [&](const Panels<T>& panels) {
           put_anywhere(
-              w_group, [&](I i, I j) { return (i * channels + j % channels) * taps + j / channels; }, row,
-              column, rows, columns, depth, a, b, add);
+              w_group, [&](I i, I j) { return (i * channels + j % channels) * taps + j / channels; }, panels);
         });
   }
 }
@@ -165,9 +146,9 @@ void weigh(const Conv& c, const PackedProduct<T>& product, int threads, const S*
 template <typename S>
 std::unique_ptr<Kernel> prepare_packed(const Conv& c, ConvResult result, int threads) {
   using T = std::conditional_t<std::is_same_v<S, double>, double, float>;
-  constexpr bool whole = !std::is_same_v<S, T>;
+  constexpr bool apart = !std::is_same_v<S, T>;
   if (result == ConvResult::w) {
-    const PackedProduct<T> product(c.group_o(), c.group_c() * c.kh * c.kw, c.n * c.oh * c.ow, whole);
+    const PackedProduct<T> product(c.group_o(), c.group_c() * c.kh * c.kw, c.n * c.oh * c.ow, apart);
     return make_kernel(product.workspace(), [=](const Operands& o) {
       weigh<S, T>(c, product, threads, o.input<S>(0), o.input<S>(1), o.output<S>(0), o.workspace);
     });
@@ -175,8 +156,8 @@ std::unique_ptr<Kernel> prepare_packed(const Conv& c, ConvResult result, int thr
   const bool forward = result == ConvResult::y;
   const I taps = c.kh * c.kw;
   const PackedProduct<T> product =
-      forward ? PackedProduct<T>(c.n * c.oh * c.ow, c.group_o(), taps * c.group_c(), whole)
-              : PackedProduct<T>(c.n * c.h * c.w, c.group_c(), taps * c.group_o(), whole);
+      forward ? PackedProduct<T>(c.n * c.oh * c.ow, c.group_o(), taps * c.group_c(), apart)
+              : PackedProduct<T>(c.n * c.h * c.w, c.group_c(), taps * c.group_o(), apart);
   return make_kernel(product.workspace(), [=](const Operands& o) {
     convolve<S, T>(c, forward, product, threads, o.input<S>(0), o.input<S>(1), o.output<S>(0), o.workspace);
   });

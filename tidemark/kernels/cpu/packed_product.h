@@ -15,24 +15,40 @@
 
 namespace tidemark::kernels {
 
+// Two panels to multiply into a tile of c at (row, column).
+template <typename T>
+struct Panels {
+  std::int64_t row, column, rows, columns, depth;
+  const T *a, *b;
+  bool add;  // c has the sums of blocks of k before this one
+  T* sums;   // they stand there instead, where c cannot hold them; or null
+};
+
 template <typename T>
 class PackedProduct {
  public:
-  // Whole: all of k in one block, for a c that cannot hold partial sums.
-  PackedProduct(std::int64_t m, std::int64_t n, std::int64_t k, bool whole = false)
-      : m_(m), n_(n), k_(k), depth_(whole ? k : std::min(k, kDepth)) {
-    a_size_ =
-        round_up(round_up(std::min(m, kMostRows), kTileRows) * depth_, 64 / static_cast<Bytes>(sizeof(T)));
-    b_size_ = round_up(std::min(n, kMostColumns), kTileColumns<T>) * depth_;
+  // Apart: c cannot hold partial sums, which lie in the workspace.
+  PackedProduct(std::int64_t m, std::int64_t n, std::int64_t k, bool apart = false)
+      : m_(m),
+        n_(n),
+        k_(k),
+        depth_(std::min(k, kDepth)),
+        most_columns_(apart ? kMostColumnsApart : kMostColumns),
+        apart_(apart && k > kDepth) {
+    const std::int64_t rows = round_up(std::min(m, kMostRows), kTileRows),
+                       columns = round_up(std::min(n, most_columns_), kTileColumns<T>);
+    a_size_ = round_up(rows * depth_, 64 / static_cast<Bytes>(sizeof(T)));
+    b_size_ = columns * depth_;
+    sums_size_ = apart_ ? rows * columns : 0;
   }
-  Bytes workspace() const { return (a_size_ + b_size_) * static_cast<Bytes>(sizeof(T)); }
+  Bytes workspace() const { return (a_size_ + b_size_ + sums_size_) * static_cast<Bytes>(sizeof(T)); }
 
   // pack_a(row, rows, begin, depth, to): rows [row, row + rows) of a, k in [begin, begin + depth), as
   // depth x kTileRows; the caller fills the rows that are there, zeros stand behind them. pack_b alike, by
-  // columns. put(i, j, rows, columns, depth, a, b, add): multiplies the two panels into c at (i, j).
+  // columns. put(panels): multiplies them into c.
   template <typename PackA, typename PackB, typename Put>
   void run(int threads, void* workspace, PackA&& pack_a, PackB&& pack_b, Put&& put) const {
-    for (std::int64_t j = 0; j < n_; j += kMostColumns) {
+    for (std::int64_t j = 0; j < n_; j += most_columns_) {
       for (std::int64_t i = 0; i < m_; i += kMostRows) {
         std::int64_t begin = 0;
         do {  // once at least: k may be 0, and c is written then too
@@ -47,10 +63,10 @@ class PackedProduct {
   template <typename PackA, typename PackB, typename Put>
   void block(int threads, T* a, std::int64_t row, std::int64_t column, std::int64_t begin, PackA& pack_a,
              PackB& pack_b, Put& put) const {
-    T* const b = a + a_size_;
+    T *const b = a + a_size_, *const sums = b + b_size_;
     constexpr std::int64_t columns = kTileColumns<T>;
     const std::int64_t row_end = std::min(m_, row + kMostRows),
-                       column_end = std::min(n_, column + kMostColumns);
+                       column_end = std::min(n_, column + most_columns_);
     const std::int64_t a_panels = (row_end - row + kTileRows - 1) / kTileRows;
     const std::int64_t b_panels = (column_end - column + columns - 1) / columns;
     const std::int64_t depth = std::min(depth_, k_ - begin);
@@ -72,8 +88,22 @@ class PackedProduct {
       for (std::int64_t j = j0; j < std::min(j0 + kColumnPanels, b_panels); ++j) {
         for (std::int64_t i = i0; i < std::min(i0 + kRowPanels, a_panels); ++i) {
           const std::int64_t r = row + i * kTileRows, c = column + j * columns;
-          put(r, c, std::min<std::int64_t>(kTileRows, row_end - r), std::min(columns, column_end - c), depth,
-              a + i * kTileRows * depth, b + j * columns * depth, begin > 0);
+          Panels<T> p{.row = r,
+                      .column = c,
+                      .rows = std::min<std::int64_t>(kTileRows, row_end - r),
+                      .columns = std::min(columns, column_end - c),
+                      .depth = depth,
+                      .a = a + i * kTileRows * depth,
+                      .b = b + j * columns * depth,
+                      .add = begin > 0 && !apart_,
+                      .sums = apart_ ? sums + (i * b_panels + j) * kTileRows * columns : nullptr};
+          if (!apart_ || begin + depth == k_) {
+            if (begin == 0) p.sums = nullptr;
+            put(p);
+          } else {
+            multiply_tile<T, kTileRows>(
+                {.k = depth, .a = p.a, .b = p.b, .c = p.sums, .c_stride = columns, .add = begin > 0});
+          }
         }
       }
     });
@@ -83,7 +113,7 @@ class PackedProduct {
   static constexpr std::int64_t kRowPanels = 32;    // panels of a, which stay in the second cache, and
   static constexpr std::int64_t kColumnPanels = 8;  // of b, that one task multiplies
   // Rows and columns packed at a time: a bound on the workspace.
-  static constexpr std::int64_t kMostRows = 340 * kTileRows, kMostColumns = 4096;
+  static constexpr std::int64_t kMostRows = 340 * kTileRows, kMostColumns = 4096, kMostColumnsApart = 1024;
   static constexpr std::int64_t kPackGrain = 8;  // panels per packing task
 
   template <typename Pack>
@@ -94,29 +124,39 @@ class PackedProduct {
     pack(at, count, begin, depth, to);
   }
 
-  std::int64_t m_, n_, k_, depth_, a_size_ = 0, b_size_ = 0;
+  std::int64_t m_, n_, k_, depth_, most_columns_, a_size_ = 0, b_size_ = 0, sums_size_ = 0;
+  bool apart_;
 };
 
-// `put` for a c whose rows are evenly spaced and columns adjacent. A whole tile goes straight to c; one over
-// the edge, or of another type than the sums, by way of a buffer.
+// `put` by way of a buffer, for a tile that lies anywhere in c: element (i, j) of it at c[at(i, j)].
+template <typename T, typename S, typename At>
+void put_anywhere(S* c, At&& at, const Panels<T>& p) {
+  alignas(64) T buffer[kTileRows * kTileColumns<T>];
+  T* const sums = p.sums != nullptr ? p.sums : buffer;
+  multiply_tile<T, kTileRows>(
+      {.k = p.depth, .a = p.a, .b = p.b, .c = sums, .c_stride = kTileColumns<T>, .add = p.sums != nullptr});
+  for (std::int64_t i = 0; i < p.rows; ++i) {
+    for (std::int64_t j = 0; j < p.columns; ++j) {
+      S& to = c[at(p.row + i, p.column + j)];
+      const T sum = sums[i * kTileColumns<T> + j];
+      to = store<S>(p.add ? static_cast<T>(load(to)) + sum : sum);
+    }
+  }
+}
+
+// `put` for a c whose rows are evenly spaced and columns adjacent: a whole tile of the type of the sums goes straight to c.
 template <typename T, typename S>
-void put_tile(S* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, std::int64_t depth,
-              const T* a, const T* b, bool add) {
+void put_tile(S* c, std::int64_t stride, const Panels<T>& p) {
   if constexpr (std::is_same_v<T, S>) {
-    if (rows == kTileRows && columns == kTileColumns<T>) {
-      multiply_tile(depth, a, b, c, stride, add);
+    if (p.rows == kTileRows && p.columns == kTileColumns<T>) {
+      T* const to = c + p.row * stride + p.column;
+      multiply_tile<T, kTileRows>(
+          {.k = p.depth, .a = p.a, .b = p.b, .c = to, .c_stride = stride, .add = p.add});
       return;
     }
   }
-  alignas(64) T buffer[kTileRows * kTileColumns<T>];
-  multiply_tile(depth, a, b, buffer, kTileColumns<T>, false);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      S& to = c[i * stride + j];
-      const T sum = buffer[i * kTileColumns<T> + j];
-      to = store<S>(add ? static_cast<T>(load(to)) + sum : sum);
-    }
-  }
+  put_anywhere(
+      c, [stride](std::int64_t i, std::int64_t j) { return i * stride + j; }, p);
 }
 
 // `pack` for a matrix: x at (row, k) is x[row * row_stride + k * depth_stride].

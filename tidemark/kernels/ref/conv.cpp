@@ -25,7 +25,7 @@ template <typename T>
 void forward(const Conv& c, const T* x, const T* w, T* y) {
   for (I n = 0; n < c.n; ++n) {
     for (I o = 0; o < c.o; ++o) {
-      const I first = o / c.group_o() * c.group_c();
+      const I first = o * c.groups / c.o * c.group_c();
       for (I oh = 0; oh < c.oh; ++oh) {
         for (I ow = 0; ow < c.ow; ++ow) {
           double sum = 0;
@@ -52,7 +52,7 @@ template <typename T>
 void backward_data(const Conv& c, const T* y, const T* w, T* x) {
   for (I n = 0; n < c.n; ++n) {
     for (I channel = 0; channel < c.c; ++channel) {
-      const I group = channel / c.group_c(), i = channel % c.group_c();
+      const I group = channel * c.groups / c.c, i = channel - group * c.group_c();
       for (I h = 0; h < c.h; ++h) {
         for (I v = 0; v < c.w; ++v) {
           double sum = 0;
@@ -79,7 +79,7 @@ void backward_data(const Conv& c, const T* y, const T* w, T* x) {
 template <typename T>
 void backward_weights(const Conv& c, const T* x, const T* y, T* w) {
   for (I o = 0; o < c.o; ++o) {
-    const I first = o / c.group_o() * c.group_c();
+    const I first = o * c.groups / c.o * c.group_c();
     for (I i = 0; i < c.group_c(); ++i) {
       for (I r = 0; r < c.kh; ++r) {
         for (I s = 0; s < c.kw; ++s) {

@@ -9,7 +9,7 @@
 namespace tidemark::kernels {
 
 std::unique_ptr<Kernel> map_reference(const KernelSpec& spec, TileFunction (*tile)(DType),
-                                      std::vector<double> params) {
+                                      const std::vector<double>& params) {
   const DType dtype = compute_dtype(spec.in.empty() ? spec.out[0].type.dtype : spec.in.back().type.dtype);
   const TileFunction function = tile(dtype);
   if (function == nullptr) return nullptr;

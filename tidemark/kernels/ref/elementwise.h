@@ -7,7 +7,7 @@
 namespace tidemark::kernels {
 
 std::unique_ptr<Kernel> map_reference(const KernelSpec& spec, TileFunction (*tile)(DType),
-                                      std::vector<double> params);
+                                      const std::vector<double>& params);
 std::unique_ptr<Kernel> reduce_reference(const KernelSpec& spec, Fold fold);
 
 }  // namespace tidemark::kernels

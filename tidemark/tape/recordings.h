@@ -1,0 +1,46 @@
+// Which recordings are alive in this process, and what is said about variables of those that are not.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace tidemark::tape {
+
+// Numbers of the recordings that can still be used, so that a stale Var is told from one of another tape. Never taken
+// twice: a number is 31 bits, and after 2^31 resets only that distinction is lost.
+class Recordings {
+ public:
+  std::uint32_t begin() {
+    const std::lock_guard lock(mutex_);
+    do last_ = (last_ + 1) & 0x7fffffff;
+    while (last_ == 0 || contains(last_));
+    live_.push_back(last_);
+    return last_;
+  }
+  void end(std::uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    live_.erase(std::find(live_.begin(), live_.end(), number));
+  }
+  bool live(std::uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    return contains(number);
+  }
+
+ private:
+  bool contains(std::uint32_t number) const {
+    return std::find(live_.begin(), live_.end(), number) != live_.end();
+  }
+  std::mutex mutex_;
+  std::uint32_t last_ = 0;
+  std::vector<std::uint32_t> live_;
+};
+
+Recordings& recordings();
+
+// A variable of recording `recording` where `under_way` is being recorded.
+[[noreturn]] void refuse(std::uint32_t recording, std::uint32_t under_way);
+
+}  // namespace tidemark::tape
