@@ -22,9 +22,13 @@ class NativeCode final : public tape::TraceCode {
                    .correct = false},
                   cpu({.threads = 1})) {
     const Program& program = compiled_.program();
-    TIDEMARK_CHECK(program.instrs.size() == 1 && program.outputs.size() == trace.outputs.size() + 1,
-                   "[native_steps] a program of {} instructions and {} outputs", program.instrs.size(),
-                   program.outputs.size());
+    if (program.instrs.size() != 1)
+      fail(Error::Kind::unsupported,
+           "[native_steps] a step in {} parts vs one compiled function; leave it to the tape",
+           program.instrs.size());
+    TIDEMARK_CHECK(program.outputs.size() == trace.outputs.size() + 1,
+                   "[native_steps] a program of {} outputs vs {}", program.outputs.size(),
+                   trace.outputs.size() + 1);
     for (const Trace::Output& o : trace.outputs) bytes_.push_back(o.numbers.size() * sizeof(double));
     for (const Tensor& t : made_.tables) tables_.push_back(t.storage()->data());
     pointers_.resize(trace.inputs.size() + tables_.size());
