@@ -27,7 +27,7 @@ constexpr double kNear = 0.02,
                  kEarly = 0.15;  // a gap that branching may close, and when in the search to try
 constexpr double kProbe = 0.2;   // when in a search its best is packed to see whether that fits
 constexpr double kLate = 0.8;    // of the search's time: too late to search again
-constexpr double kFar = 0.03;    // of the arena: holes that call for a search with fewer live bytes
+constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
 constexpr double kAgain = 0.5;   // of what is left, for a search with fewer live bytes
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
@@ -197,7 +197,7 @@ class Solver {
     if (budget_ == kNoLimit) return false;
     Plan plan = plan_of(problem_, model_, runs);
     const Bytes arena = budget_ - model_.base;
-    place(problem_, plan, arena, std::max(0.02, 0.03 * options_.time_limit), options_.effort >= 0);
+    place(problem_, plan, arena, std::max(0.05, 0.08 * options_.time_limit), options_.effort >= 0);
     if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
     return static_cast<double>(plan.peak - budget_) > kFar * static_cast<double>(arena);
   }
@@ -258,7 +258,7 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      const double share = limit_.fraction() > kLate ? 0.1 : 0.05;
+      const double share = limit_.fraction() > kLate ? 0.2 : 0.08;
       place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, share * options_.time_limit),
             options_.effort >= 0);
       if (plan.peak <= budget_) {
