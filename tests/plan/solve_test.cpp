@@ -100,7 +100,9 @@ TEST(Solve, AgreesWithExhaustiveSearchOnSmallProblems) {
       if (!has_plan(plan)) continue;
       ++reached;
       EXPECT_GE(plan.seconds, optimum - 1e-9) << seed << ' ' << f;
-      if (plan.seconds_bound) EXPECT_LE(*plan.seconds_bound, optimum + 1e-9) << seed << ' ' << f;
+      if (plan.seconds_bound) {
+        EXPECT_LE(*plan.seconds_bound, optimum + 1e-9) << seed << ' ' << f;
+      }
       best += plan.seconds <= optimum + 1e-9;
     }
   }
