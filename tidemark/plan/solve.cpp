@@ -51,7 +51,7 @@ double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>
 // The rest is for bounds.
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
-  return (options.bounds ? 0.82 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
+  return (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
 }
 
 class Solver {
