@@ -95,9 +95,15 @@ int runs(const Compiled& c, const std::string& kind) {
 }
 
 // Half way between the least that recomputing alone needs and what keeping everything does, whatever the kernels take.
+// What pays depends on how many threads there are.
+std::shared_ptr<Device> two_threads() {
+  static const std::shared_ptr<Device> device = cpu({.threads = 2});
+  return device;
+}
+
 template <typename F>
 Budget half_way(F loss, const Net& p, const Tensor& x) {
-  auto all = compile(value_and_grad(loss));
+  auto all = compile(value_and_grad(loss), {.device = two_threads()});
   const Compiled& c = all.plan_for(p, x);
   return (c.smallest(0.3).plan.peak + c.plan().peak) / 2;
 }
@@ -106,8 +112,9 @@ template <typename F>
 void expect_same_bits(F loss, CompileOptions options, const std::string& kind) {
   const Net p = net_of(8);
   const Tensor x = input();
-  const auto wanted = compile(value_and_grad(loss))(p, x);
+  const auto wanted = compile(value_and_grad(loss), {.device = two_threads()})(p, x);
   options.memory = half_way(loss, p, x);
+  options.device = two_threads();
   auto f = compile(value_and_grad(loss), options);
   const auto got = f(p, x);
   const Compiled& c = f.plan_for(p, x);
@@ -129,8 +136,8 @@ TEST(Makers, AreFasterThanRecomputingAlone) {
   const Net p = net_of(8);
   const Tensor x = input();
   const Budget budget = half_way(residual, p, x);
-  auto with = compile(value_and_grad(residual), {.memory = budget, .time_limit = 0.6});
-  auto without = compile(value_and_grad(residual), {.memory = budget, .time_limit = 0.6, .makers = false});
+  auto with = compile(value_and_grad(residual), {.memory = budget, .device = two_threads(), .time_limit = 0.6});
+  auto without = compile(value_and_grad(residual), {.memory = budget, .device = two_threads(), .time_limit = 0.6, .makers = false});
   EXPECT_LT(with.plan_for(p, x).plan().seconds, without.plan_for(p, x).plan().seconds);
   EXPECT_EQ(with.plan_for(p, x).plan().budget, without.plan_for(p, x).plan().budget);
 }
@@ -138,12 +145,12 @@ TEST(Makers, AreFasterThanRecomputingAlone) {
 TEST(Makers, LossyOnesNeedTheUsersWord) {
   const Net p = net_of(8, kWide);
   const Tensor x = input(1030, kWide);
-  const auto wanted = compile(value_and_grad(plain))(p, x);
+  const auto wanted = compile(value_and_grad(plain), {.device = two_threads()})(p, x);
   const Budget budget = half_way(plain, p, x);
   // A gradient of w is h' d, where h alone is rounded: signs, and with them the masks in d, are kept. So it is off by what h is, which is
   // at most half of bf16's last place, or a 254th of the largest of 64 elements, three to four times their mean.
   for (const auto& [name, off] : {std::pair{"bf16", 1.0 / 512}, std::pair{"int8", 4.0 / 254}}) {
-    auto f = compile(value_and_grad(plain), {.memory = budget, .time_limit = 0.6, .allow = {name}});
+    auto f = compile(value_and_grad(plain), {.memory = budget, .device = two_threads(), .time_limit = 0.6, .allow = {name}});
     const auto got = f(p, x);
     const Compiled& c = f.plan_for(p, x);
     ASSERT_GT(runs(c, std::string("decode ") + name), 0);
@@ -158,11 +165,11 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
     EXPECT_LT(error, off * size) << name;
     EXPECT_GT(error, 0) << name;
   }
-  auto never = compile(value_and_grad(plain), {.memory = budget, .time_limit = 0.3});
+  auto never = compile(value_and_grad(plain), {.memory = budget, .device = two_threads(), .time_limit = 0.3});
   EXPECT_FALSE(never.plan_for(p, x).plan().lossy);
-  auto unknown = compile(value_and_grad(plain), {.memory = budget, .allow = {"zip"}});
+  auto unknown = compile(value_and_grad(plain), {.memory = budget, .device = two_threads(), .allow = {"zip"}});
   EXPECT_THROW(unknown(p, x), Error);
-  auto unlimited = compile(value_and_grad(plain), {.allow = {"zip"}});
+  auto unlimited = compile(value_and_grad(plain), {.device = two_threads(), .allow = {"zip"}});
   EXPECT_THROW(unlimited(p, x), Error);
 }
 
@@ -195,8 +202,8 @@ TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
 TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   const Net p = net_of(8, kWide);
   const Tensor x = input(1030, kWide);
-  const auto wanted = compile(value_and_grad(plain))(p, x);
-  auto f = compile(value_and_grad(plain), {.memory = half_way(plain, p, x), .time_limit = 0.6});
+  const auto wanted = compile(value_and_grad(plain), {.device = two_threads()})(p, x);
+  auto f = compile(value_and_grad(plain), {.memory = half_way(plain, p, x), .device = two_threads(), .time_limit = 0.6});
   Compiled& c = f.plan_for(p, x);
   ASSERT_GT(runs(c, "encode zeros"), 0);
   const Bytes budget = c.plan().budget;
@@ -206,7 +213,7 @@ TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   Net positive = p;
   for (Tensor& w : positive.w) w = full({kWide, kWide}, 0.005);
   const Tensor ones = full({1030, kWide}, 1.0);
-  const auto dense = compile(value_and_grad(plain))(positive, ones);
+  const auto dense = compile(value_and_grad(plain), {.device = two_threads()})(positive, ones);
   const auto again = f(positive, ones);
   ASSERT_EQ(c.notes().size(), 1u);
   EXPECT_NE(c.notes()[0].find("did not fit its slot"), std::string::npos) << c.notes()[0];
@@ -221,8 +228,8 @@ template <typename F>
 void expect_every_maker_exact(F loss, const std::vector<std::string>& methods, const std::vector<std::string>& allow = {}) {
   const Net p = net_of(4);
   const Tensor x = input(67);
-  const auto wanted = compile(value_and_grad(loss))(p, x);
-  auto f = compile(value_and_grad(loss));
+  const auto wanted = compile(value_and_grad(loss), {.device = two_threads()})(p, x);
+  auto f = compile(value_and_grad(loss), {.device = two_threads()});
   Posed posed = pose(f.plan_for(p, x).graph(), {.threads = 2});
   add_makers(posed, {.allow = allow, .threads = 2});
   ASSERT_EQ(plan::verify(posed.problem), "");
@@ -281,7 +288,7 @@ TEST(Makers, LossyOnesGiveAboutWhatTheyStandInFor) {
 
 TEST(Makers, ZstdIsUsedByNameAndChangesNoBit) {
   const Net p = net_of(4);
-  auto f = compile(value_and_grad(gated), {.memory = half_way(gated, p, input(67)), .time_limit = 0.1, .allow = {"zstd"}});
+  auto f = compile(value_and_grad(gated), {.memory = half_way(gated, p, input(67)), .device = two_threads(), .time_limit = 0.1, .allow = {"zstd"}});
   try {
     EXPECT_FALSE(f.plan_for(p, input(67)).plan().lossy);
   } catch (const Error& e) {
