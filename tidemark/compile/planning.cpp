@@ -16,8 +16,8 @@ namespace tidemark {
 namespace {
 
 // `problem`: the posed one, or with less room in its tiers. `fallback`: a plan beside it, where it runs a codec that can overflow.
-plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options, const Replanning& how,
-                     std::optional<plan::Plan>& fallback) {
+plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options,
+                     const Replanning& how, std::optional<plan::Plan>& fallback) {
   plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
   // With other ways to make values what is solved is not the problem itself, and a plan for it is no start.
   if (posed.makers.empty()) solve_options.warm_start = how.from;
@@ -34,8 +34,10 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   const std::string key =
       options.plan_cache.empty()
           ? ""
-          : plan_key(problem, solve_options.budget, fmt::format("{} {} {}", planner, options.time_limit, minimum ? "minimum" : ""));
-  if (std::optional<plan::Plan> kept = cache.find(key, problem, solve_options.budget)) return *std::move(kept);
+          : plan_key(problem, solve_options.budget,
+                     fmt::format("{} {} {}", planner, options.time_limit, minimum ? "minimum" : ""));
+  if (std::optional<plan::Plan> kept = cache.find(key, problem, solve_options.budget))
+    return *std::move(kept);
   Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
                         : solve_with(problem, posed.makers, solve_options, minimum);
   plan::Plan plan = std::move(chosen.plan);
@@ -90,27 +92,44 @@ void leave_overflowing(Posed& posed) {
   std::erase_if(posed.makers, [](const Maker& m) { return m.can_overflow; });
 }
 
+// No room for copies where they can fail, but for what the caller keeps there.
+void leave_failing(plan::Problem& problem, std::span<const TierSpec> tiers) {
+  for (std::size_t k = 0; k < problem.tiers.size(); ++k) {
+    if (!tiers[k].can_fail()) continue;
+    problem.tiers[k].bytes = 0;
+    for (const plan::Buffer& b : problem.buffers) {
+      if (b.start == static_cast<std::int32_t>(k)) problem.tiers[k].bytes += b.bytes;
+    }
+  }
+}
+
 }  // namespace
 
 Bytes budget_of(const plan::Problem& problem, const Budget& memory) {
   switch (memory.kind) {
     case Budget::Kind::bytes:
-      if (memory.bytes < 0) fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", memory.bytes);
+      if (memory.bytes < 0)
+        fail(Error::Kind::usage, "[compile] a budget of {} bytes is negative", memory.bytes);
       return memory.bytes;
     case Budget::Kind::fraction:
       if (!(memory.fraction >= 0 && memory.fraction <= 10))
-        fail(Error::Kind::usage, "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB", memory.fraction);
+        fail(
+            Error::Kind::usage,
+            "[compile] a budget of {} is no fraction between 0 and 10; write bytes as an integer, e.g. 2_GiB",
+            memory.fraction);
       return plan::budget_at(problem, memory.fraction);
     default:
       return plan::Options{}.budget;
   }
 }
 
-Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how) {
+Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers,
+                   const Replanning& how) {
   Planned planned = plan_and_lower(posed, options, how);
   const auto broken = [&] {
     std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
-    if (what.empty() && planned.fallback) what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+    if (what.empty() && planned.fallback)
+      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
     return what;
   };
   if (broken().empty()) return planned;
@@ -121,16 +140,26 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
     planned = plan_and_lower(gated, options, {.stop = how.stop});
     posed = std::move(gated);
   } catch (const Error& e) {
-    if (e.kind() != Error::Kind::infeasible || std::none_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; }))
+    if (e.kind() != Error::Kind::infeasible ||
+        std::none_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; }))
       throw;
     leave_overflowing(posed);
     return plan_again(posed, options, tiers, how);
   }
-  if (const std::string what = broken(); !what.empty()) {
-    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-         posed.problem.name, format_bytes(planned.plan.budget), what);
+  const std::string what = broken();
+  if (what.empty()) return planned;
+  // A copy that nothing behind the gate waits for may still end there; where no tier that can fail is used, nothing can.
+  Posed without = posed;
+  leave_failing(without.problem, tiers);
+  try {
+    planned = plan_and_lower(without, options, {.stop = how.stop});
+    posed = std::move(without);
+    if (broken().empty()) return planned;
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible) throw;
   }
-  return planned;
+  fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+       posed.problem.name, format_bytes(planned.plan.budget), what);
 }
 
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
@@ -140,7 +169,8 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
   check_names(options.allow);
   // Without a budget nothing needs another way.
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
-    add_makers(posed, {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+    add_makers(posed,
+               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
   return plan_again(posed, options, tiers, {});
 }
 
