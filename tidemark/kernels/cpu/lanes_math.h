@@ -15,7 +15,7 @@ template <typename T>
 struct ExpTable;
 template <>
 struct ExpTable<float> {
-  using Bits = std::int32_t;
+  using Bits = std::uint32_t;
   static constexpr float low = -87.0f, high = 88.0f, magic = 12582912.0f;  // 1.5 * 2^23
   static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
   static constexpr int shift = 23;
@@ -25,7 +25,7 @@ struct ExpTable<float> {
 };
 template <>
 struct ExpTable<double> {
-  using Bits = std::int64_t;
+  using Bits = std::uint64_t;
   static constexpr double low = -708.0, high = 709.0, magic = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
   static constexpr int shift = 52;
@@ -42,7 +42,7 @@ Lanes<T> exp(Lanes<T> x) {
   using E = ExpTable<T>;
   using V = Lanes<T>;
   typedef typename E::Bits Integers __attribute__((vector_size(kLaneBytes), may_alias));
-  const Integers tiny = x.v < E::low;
+  const auto tiny = (Integers)(x.v < E::low);
   const typename V::Vector bounded = x.v > E::high ? V::all(E::high).v : x.v;
   const V magic = V::all(E::magic);
   const V shifted = multiply_add(V{bounded}, V::all(static_cast<T>(1.44269504088896340736)), magic);
