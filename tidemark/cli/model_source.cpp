@@ -156,10 +156,10 @@ void ModelSource::name_kinds(Posed& posed) const {
 ModelSource::OnDevice ModelSource::posed() const {
   CompileOptions options = compile_options({}, 0);
   means.apply_to_posing(options);
-  Graph graph = step_graph();
-  const auto on = [&](std::shared_ptr<const DeviceProfile> profile, Graph g) {
+  const Graph graph = step_graph();
+  const auto on = [&](std::shared_ptr<const DeviceProfile> profile, const Graph& g) {
     options.profile = std::move(profile);
-    Posed posed = posed_of(std::move(g), options);
+    Posed posed = posed_of(g, options);
     name_kinds(posed);
     return posed;
   };
@@ -168,14 +168,13 @@ ModelSource::OnDevice ModelSource::posed() const {
     return p.threads > 0 ? fmt::format("{}, {} threads", p.device, p.threads) : p.device;
   };
   if (device_name != "auto")
-    return {on(here, std::move(graph)), fmt::format("{} (--device {})", described(*here), device_name),
-            device_name};
+    return {on(here, graph), fmt::format("{} (--device {})", described(*here), device_name), device_name};
   OnDevice result{on(here, graph),
                   described(*here) + ", shipped profile; tidemark profile measures this machine", "cpu"};
   const Bytes all = plan::store_all_live_peak(result.posed.problem), memory = physical_memory();
   if (all <= memory) return result;
   const auto elsewhere = device_profile("h200");
-  return {on(elsewhere, std::move(graph)),
+  return {on(elsewhere, graph),
           fmt::format("{}, shipped profile (keeping everything takes {}, this machine has {}; --device cpu "
                       "for this machine)",
                       elsewhere->device, format_bytes(all), format_bytes(memory)),
