@@ -86,8 +86,9 @@ TEST_P(SlowEmittedZoo, HasTheExecutorsGradient) {
       return setting.model.loss(p, next, batch);
     })(parameters));
   };
-  auto compiled =
-      compile(gradient, {.memory = 0.7, .device = cpu({.threads = 1}), .time_limit = 0.2, .makers = false});
+  auto compiled = compile(
+      gradient,
+      {.memory = Budget::minimum(), .device = cpu({.threads = 1}), .time_limit = 0.2, .makers = false});
   const Tensors wanted = compiled(state.params, state.state, setting.batch);
   Tensors arguments = state.params;
   arguments.insert(arguments.end(), state.state.begin(), state.state.end());

@@ -5,6 +5,7 @@
 
 namespace tidemark {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a traced graph is given away here
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
   return posed_of(graph, options).problem;
 }

@@ -90,7 +90,7 @@ Codec integers(std::int64_t n, int threads) {
         const std::int64_t from = b * kBlock, count = std::min(kBlock, n - from);
         std::int32_t q[kBlock];
         if constexpr (bits == 8) {
-          for (std::int64_t i = 0; i < kBlock; ++i) q[i] = static_cast<std::int8_t>(codes[from + i]);
+          for (std::int64_t i = 0; i < kBlock; ++i) q[i] = (std::int32_t{codes[from + i]} ^ 128) - 128;
         } else {
           for (std::int64_t i = 0; i < kBlock / 2; ++i) {
             const std::int32_t pair = codes[from / 2 + i];
