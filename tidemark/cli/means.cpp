@@ -60,9 +60,8 @@ void Means::apply(CompileOptions& options) const {
   options.makers = makers_ != "off";
 }
 
-void Means::apply_to_posing(CompileOptions& options) const {
-  apply(options);
-  if (options.micro_batches.parts == 0)
+void Means::expect_number_of_parts() const {
+  if (parts() == 0)
     fail(Error::Kind::usage,
          "[micro-batches] split is for verbs that run the step (train, verify, bench); give a number here");
 }

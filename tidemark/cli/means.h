@@ -14,8 +14,8 @@ class Means {
   void declare_running(Args& args);
   // Throws Error(usage) for what is none. The rates of tiers are measured once.
   void apply(CompileOptions& options) const;
-  // The same where nothing compiles: the number of parts has to be given.
-  void apply_to_posing(CompileOptions& options) const;
+  // Where nothing compiles, nothing chooses it.
+  void expect_number_of_parts() const;
   int parts() const;  // 1 where none are asked for; 0: as many as are best
   // The parts that a plan chose, for another one of the same.
   void settle(int parts) { parts_ = std::to_string(parts); }

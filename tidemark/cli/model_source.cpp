@@ -155,7 +155,7 @@ void ModelSource::name_kinds(Posed& posed) const {
 
 ModelSource::OnDevice ModelSource::posed() const {
   CompileOptions options = compile_options({}, 0);
-  means.apply_to_posing(options);
+  means.expect_number_of_parts();
   const Graph graph = step_graph();
   const auto on = [&](std::shared_ptr<const DeviceProfile> profile, const Graph& g) {
     options.profile = std::move(profile);

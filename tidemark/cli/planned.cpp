@@ -30,12 +30,7 @@ int interrupted_planning(bool answered) {
 }
 
 plan::Plan read_plan_file(const plan::Problem& problem, const std::string& path) {
-  const std::string text = read_file(path);
-  try {
-    return plan::read_plan(problem, text);
-  } catch (const Error& e) {
-    fail(e.kind(), "{}: {}", path, e.what());
-  }
+  return read_named(path, [&](const std::string& text) { return plan::read_plan(problem, text); });
 }
 
 void PlanSource::declare(Args& args) {

@@ -30,7 +30,6 @@ struct Telling {
 // Ctrl-C while planning: says whether there is a plan, and returns the exit code.
 int interrupted_planning(bool answered);
 
-// A plan file; what is wrong with it is said with its name.
 plan::Plan read_plan_file(const plan::Problem& problem, const std::string& path);
 
 // The plan of a verb that shows one: read from a file and checked, or made now for a budget.

@@ -7,12 +7,7 @@
 namespace tidemark::cli {
 
 plan::Problem read_problem_file(const std::string& path) {
-  const std::string text = read_file(path);
-  try {
-    return plan::read_problem(text);
-  } catch (const Error& e) {
-    fail(e.kind(), "{}: {}", path, e.what());
-  }
+  return read_named(path, [](const std::string& text) { return plan::read_problem(text); });
 }
 
 void ProblemSource::declare(Args& args) {

@@ -4,12 +4,23 @@
 
 #include <optional>
 
+#include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/cli/model_source.h"
 #include "tidemark/plan/problem.h"
 
 namespace tidemark::cli {
 
-// What is wrong with it is said with its name.
+// Reads a file's text by `read`; what is wrong with it is said with its name.
+template <typename Read>
+auto read_named(const std::string& path, const Read& read) {
+  const std::string text = read_file(path);
+  try {
+    return read(text);
+  } catch (const Error& e) {
+    fail(e.kind(), "{}: {}", path, e.what());
+  }
+}
 plan::Problem read_problem_file(const std::string& path);
 
 class ProblemSource {

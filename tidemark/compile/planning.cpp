@@ -126,19 +126,18 @@ Bytes budget_of(const plan::Problem& problem, const Budget& memory) {
 Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers,
                    const Replanning& how) {
   Planned planned = plan_and_lower(posed, options, how);
-  const auto broken = [&] {
-    std::string what = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+  const auto broken = [&](const Posed& of) {
+    std::string what = broken_atomicity(of, planned.plan, tiers, options.atomic);
     if (what.empty() && planned.fallback)
-      what = broken_atomicity(posed, planned.fallback->plan, tiers, options.atomic);
+      what = broken_atomicity(of, planned.fallback->plan, tiers, options.atomic);
     return what;
   };
-  if (broken().empty()) return planned;
+  if (broken(posed).empty()) return planned;
   // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
   Posed gated = posed;
   gate_updates(gated);
   try {
     planned = plan_and_lower(gated, options, {.stop = how.stop});
-    posed = std::move(gated);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible ||
         std::none_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; }))
@@ -146,20 +145,21 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
     leave_overflowing(posed);
     return plan_again(posed, options, tiers, how);
   }
-  const std::string what = broken();
-  if (what.empty()) return planned;
-  // A copy that nothing behind the gate waits for may still end there; where no tier that can fail is used, nothing can.
-  Posed without = posed;
-  leave_failing(without.problem, tiers);
+  const std::string what = broken(gated);
+  if (what.empty()) {
+    posed = std::move(gated);
+    return planned;
+  }
+  // A copy that nothing behind the gate waits for may still end there. Where nothing that can fail is used, no gate is needed either.
+  leave_overflowing(posed);
+  leave_failing(posed.problem, tiers);
   try {
-    planned = plan_and_lower(without, options, {.stop = how.stop});
-    posed = std::move(without);
-    if (broken().empty()) return planned;
+    return plan_and_lower(posed, options, {.stop = how.stop});
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible) throw;
+    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+         posed.problem.name, format_bytes(planned.plan.budget), what);
   }
-  fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-       posed.problem.name, format_bytes(planned.plan.budget), what);
 }
 
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
