@@ -108,7 +108,7 @@ class ProfileVerb : public Command {
     Training training(source, {.verb = "profile"});
     training.start(0);
     const Tensors batch = random_batch(training.model(), 0, 0);
-    constexpr int kSteps = 24;  // for two corrections
+    constexpr int kSteps = 35;  // for two corrections
     for (int i = 0; i < kSteps && !was_interrupted(); ++i) {
       line.show(fmt::format("{}: step {} of {}", source.name, i + 1, kSteps));
       training.step(batch);

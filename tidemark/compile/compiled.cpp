@@ -37,6 +37,14 @@ class Stopwatch {
   double wall_ = now(CLOCK_MONOTONIC), work_ = now(CLOCK_PROCESS_CPUTIME_ID);
 };
 
+// A plan that ran, and what its steps took.
+struct MeasuredPlan {
+  plan::Plan plan;
+  std::shared_ptr<const Planned> fallback;
+  std::size_t tasks = 0;  // of its problem
+  double seconds = 0;
+};
+
 }  // namespace
 
 Budget Budget::minimum() {
@@ -108,19 +116,25 @@ void Compiled::make_native() {
 void Compiled::start_correction() {
   // Where lossy methods are allowed, another plan may give other bits; a device that is not there is never measured.
   if (!options_.correct || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
-  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this](std::vector<TaskTime> times, const std::function<bool()>& stop) {
+  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this, fastest = MeasuredPlan{}](const Correction::Learned& learned, const std::function<bool()>& stop) mutable {
     Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
-    correct(next.posed, next.profile, times, device_->threads());
+    correct(next.posed, next.profile, learned.times, device_->threads());
     CompileOptions options = options_;
     if (options.memory.kind == Budget::Kind::minimum) options.memory = plan_.peak;
     // The planner's time is the process's, which the steps go on using.
     options.time_limit *= device_->threads() + 1;
     next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
-    if (next.posed.problem.tasks.size() != problem().tasks.size()) return next;  // with a gate
-    if (std::optional<plan::Plan> same = stay_with(next.posed.problem, plan_, next.planned.plan)) {
+    const std::size_t tasks = problem().tasks.size();
+    if (next.posed.problem.tasks.size() != tasks) return next;  // with a gate
+    const MeasuredPlan running{plan_, fallback_, tasks, learned.seconds};
+    if (fastest.tasks != tasks || running.seconds <= fastest.seconds) fastest = running;
+    const MeasuredPlan& best = learned.last ? running : fastest;
+    // One that turned out slower than one before it is left for that one.
+    const bool back = best.seconds < (1 - kLeastGain) * running.seconds;
+    if (std::optional<plan::Plan> same = stay_with(next.posed.problem, best.plan, next.planned.plan, learned.last || back ? 1 : kLeastGain)) {
       next.planned.program = lower(next.posed.problem, *same, next.posed.binding);
       next.planned.plan = *std::move(same);
-      next.planned.fallback = fallback_;
+      next.planned.fallback = best.fallback;
     }
     return next;
   }, Correction::Options{.cores_only = tiers_.empty()});
@@ -160,7 +174,8 @@ void Compiled::ensure_executor() {
 }
 
 Prediction Compiled::prediction() const {
-  return {plan_.seconds, correction_ ? correction_->measured() : 0, correction_ ? correction_->corrections() : 0};
+  if (!correction_) return {.predicted = plan_.seconds};
+  return {plan_.seconds, correction_->measured(), correction_->corrections(), correction_->recording() || correction_->busy()};
 }
 
 void Compiled::wait_for_correction() {
