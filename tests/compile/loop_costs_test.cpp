@@ -117,6 +117,26 @@ TEST(LoopCosts, NeverSlowerThanTheNamedSchedulesInTheSameBytes) {
   }
 }
 
+TEST(LoopCosts, TheBoundIsNeverAboveAndSometimesReached) {
+  int reached = 0;
+  for (const std::int64_t trips : {1, 2, 9, 60, 300}) {
+    for (const Bytes tape : {0, 64, 640, 6400}) {
+      for (const Bytes bytes : {0, 640, 3200, 12800, 640 * 300, 6400 * 300}) {
+        LoopCosts c{.trips = trips, .state = 640, .tape = tape, .body = 1, .advance = 1, .adjoint = 1, .body_taping = 1, .taping = 1};
+        const Bytes area = std::min(bytes, c.most());
+        for (const std::int64_t in_tier : {0, 1, 5}) {
+          if (in_tier > 0) c.split_in_tier(area, in_tier, 1000);
+          const double runs = c.forward_runs(area), least = c.least_forward_runs(area);
+          EXPECT_LE(least, runs * (1 + 1e-12)) << trips << " steps, tapes of " << tape << " in " << area << ", " << in_tier;
+          EXPECT_GE(least, 1);
+          reached += least > 1 && least > runs * (1 - 1e-12) ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(reached, 20);
+}
+
 void expect_no_slower_in_tiers(std::span<const std::int64_t> lengths, std::span<const std::int64_t> rooms) {
   constexpr Bytes kState = 640;
   for (const char* name : {"multistage", "disk_revolve", "h_revolve"}) {

@@ -4,6 +4,8 @@
 
 #include "tidemark/compile/loops.h"
 #include "tidemark/ops/loops.h"
+#include "tidemark/schedule/mixed.h"
+#include "tidemark/schedule/revolve.h"
 #include "tidemark/schedule/schedules.h"
 #include "tidemark/schedule/sized.h"
 
@@ -131,6 +133,16 @@ double LoopCosts::forward_runs(Bytes bytes) const {
                     .splits = splits,
                     .online = online};
   return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
+}
+
+double LoopCosts::least_forward_runs(Bytes bytes) const {
+  const Bytes smallest = tape > 0 ? std::min(state, tape) : state;
+  const std::int64_t beside = in_tier() > 0 ? in_tier() + 2 : 0;  // in the tier, and on the way
+  const std::int64_t slots = smallest > 0 ? std::min(trips, 1 + bytes / smallest + beside) : trips;
+  // With slots that hold either, Maddison's; without tapes Griewank and Walther's, of which the first sweep makes all but the last step's at
+  // most, and every step runs in that sweep and inside its adjoint.
+  const std::int64_t steps = tape > 0 ? schedule::mixed_steps(trips, slots) : schedule::revolve_advances(trips, slots) + trips + 1;
+  return static_cast<double>(steps) / static_cast<double>(trips);
 }
 
 }  // namespace tidemark

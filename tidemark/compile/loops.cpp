@@ -341,9 +341,9 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
         kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
     }
     lines.push_back(fmt::format(
-        "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step; all states would take {}",
+        "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step (at least {:.2g}); all states would take {}",
         s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
-        costs.forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
+        costs.forward_runs(s.bytes), costs.least_forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;
 }

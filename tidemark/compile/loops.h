@@ -71,6 +71,8 @@ struct LoopCosts {
   double reverse_sweep(Bytes bytes) const;
   // Executions of a step's forward part, those inside an adjoint from a state included, for each step.
   double forward_runs(Bytes bytes) const;
+  // No schedule has fewer with states and tapes of these sizes in so many bytes and in the places in use in the tier.
+  double least_forward_runs(Bytes bytes) const;
   void in_tier_at(const TierSpec& tier);  // sets the seconds of copies
   // Sets the splits of least time; `grid`: see schedule/tier_splits.h.
   void split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid);
@@ -111,7 +113,7 @@ Program with_native_parts(const Binding& binding, const Program& program, const 
                           const NativeOptions& native);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
-// states would take 12 GB"; with tapes, how many and of how many bytes.
+// states would take 12 GB"; with tapes, how many and of how many bytes. In brackets a bound: no schedule of the area has fewer runs.
 // Only of loops a value of which has a name that matches.
 TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options,
                                                     std::string_view pattern = "*");
