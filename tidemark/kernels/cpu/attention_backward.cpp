@@ -1,6 +1,7 @@
 // Backward (Dao et al. 2022): blocks of queries against blocks of keys, scores made again from the
 // log-sum-exp. A task is one head of keys with all its queries, so that nothing is summed by two threads.
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <limits>
 
 #include "tidemark/kernels/cpu/attention.h"
@@ -103,7 +104,7 @@ class Backward final : public Kernel {
       delta[c] = c < queries ? o.input<T>(5)[at] : T(0);
     }
     const I keys = a_.seen(t0 + queries - 1);
-    for (I j0 = 0; j0 < keys; j0 += kKeys) key_block(t0, j0, std::min(kKeys, keys - j0), slot);
+    for (I j0 = 0; j0 < keys; j0 += kKeys) key_block(t0, queries, j0, slot);
     T* const dq = slot + dq_at_;
     if (keys == 0) std::fill(dq, dq + kPanels * padded_size_ * kColumns, T(0));
     for (I i = 0; i < kPanels * padded_size_ * kColumns; ++i) dq[i] *= scale;
@@ -114,8 +115,17 @@ class Backward final : public Kernel {
     }
   }
 
-  void key_block(I t0, I j0, I count, T* slot) const {
+  // Of the keys from j0 on, how many the panels of the block see.
+  using Reach = std::array<I, kPanels>;
+
+  void key_block(I t0, I queries, I j0, T* slot) const {
+    Reach reach;
     for (I p = 0; p < kPanels; ++p) {
+      const I last = t0 + std::min(queries, (p + 1) * kColumns) - 1;
+      reach[static_cast<std::size_t>(p)] = std::clamp<I>(a_.seen(last) - j0, 0, kKeys);
+    }
+    for (I p = 0; p < kPanels; ++p) {
+      const I count = reach[static_cast<std::size_t>(p)];
       T *const weights = slot + p_at_ + p * kKeys * kColumns, *const ds =
                                                                   slot + ds_at_ + p * kKeys * kColumns;
       for (I j = 0; j < count; j += kHeadRows) {
@@ -132,8 +142,8 @@ class Backward final : public Kernel {
                                      slot + dq_at_ + (p * padded_size_ + i) * kColumns, kColumns, j0 > 0});
       }
     }
-    add_to_keys(slot + p_at_, j0, slot + ct_elements_, slot + dv_at_, slot + turned_);
-    add_to_keys(slot + ds_at_, j0, slot + q_elements_, slot + dk_at_, slot + turned_);
+    add_to_keys(slot + p_at_, j0, reach, slot + ct_elements_, slot + dv_at_, slot + turned_);
+    add_to_keys(slot + ds_at_, j0, reach, slot + q_elements_, slot + dk_at_, slot + turned_);
   }
 
   // weights: scores to exp(score - lse); ds: its cotangent to that of the score.
@@ -153,16 +163,21 @@ class Backward final : public Kernel {
     std::fill(ds + count * kColumns, ds + kKeys * kColumns, T(0));
   }
 
-  // to (size x keys) += elements (size x queries) turned (queries x keys).
-  void add_to_keys(const T* across, I j0, const T* elements, T* to, T* turned) const {
+  // to (size x keys) += elements (size x queries) turned (queries x keys). Earlier panels see fewer keys.
+  void add_to_keys(const T* across, I j0, const Reach& reach, const T* elements, T* to, T* turned) const {
     for (I first = 0; first < kKeys && j0 + first < padded_keys_; first += kColumns) {
-      for (I p = 0; p < kPanels; ++p) {
+      I begin = 0;
+      while (begin < kPanels && reach[static_cast<std::size_t>(begin)] <= first) ++begin;
+      if (begin == kPanels) return;
+      for (I p = begin; p < kPanels; ++p) {
         transpose(across + (p * kKeys + first) * kColumns, kColumns, turned + p * kColumns * kColumns,
                   kColumns, kColumns, kColumns);
       }
+      const I seen = begin * kColumns;
       for (I i = 0; i < padded_size_; i += kHeadRows) {
-        multiply_tile<T, kHeadRows>({kQueries, elements + i * kQueries, turned,
-                                     to + i * padded_keys_ + j0 + first, padded_keys_, true});
+        multiply_tile<T, kHeadRows>({kQueries - seen, elements + i * kQueries + seen * kHeadRows,
+                                     turned + seen * kColumns, to + i * padded_keys_ + j0 + first,
+                                     padded_keys_, true});
       }
     }
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "tidemark/base/bytes.h"
 #include "tidemark/base/parallel.h"
@@ -45,9 +46,13 @@ void pack_elements(const T* x, std::int64_t stride, std::int64_t count, std::int
   for (std::int64_t first = 0; first < size; first += kHeadRows, to += kHeadRows * depth) {
     const std::int64_t n = std::min(kHeadRows, size - first);
     if (n < kHeadRows || count < depth) std::fill(to, to + kHeadRows * depth, T(0));
-    for (std::int64_t row = 0; row < count; ++row) {
-      for (std::int64_t i = 0; i < n; ++i) to[row * kHeadRows + i] = x[row * stride + first + i] * factor;
-    }
+    const auto pack = [&](auto n) {
+      for (std::int64_t row = 0; row < count; ++row) {
+        for (std::int64_t i = 0; i < n; ++i) to[row * kHeadRows + i] = x[row * stride + first + i] * factor;
+      }
+    };
+    // A fixed count becomes one vector.
+    n == kHeadRows ? pack(std::integral_constant<std::int64_t, kHeadRows>{}) : pack(n);
   }
 }
 
