@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "tidemark/base/random.h"
 #include "tidemark/ops/elementwise.h"
@@ -84,7 +85,9 @@ OpCase::OpCase(const Op& op, const Sample& sample, std::uint64_t seed)
   if (sample.diagonal != 0) {
     const Tensor a = in_[0];
     const std::int64_t n = a.size(-1);
-    in_[0] = with_elements(a.type(), [&](std::int64_t i) { return element(a, i) + (i % (n * n) % (n + 1) == 0 ? sample.diagonal : 0); });
+    in_[0] = with_elements(a.type(), [&](std::int64_t i) {
+      return element(a, i) + (i % (n * n) % (n + 1) == 0 ? sample.diagonal : 0);
+    });
   }
 }
 
@@ -282,6 +285,16 @@ std::string OpCase::fast_agrees_with_reference() const {
   return d <= 1e-9 ? "" : fmt::format("the fast kernel differs from the plain one by {}", d);
 }
 
+namespace {
+// These refuse bf16 and f16: functions before them cast, or they take statistics in f32 beside narrow arrays.
+bool knows_wide_types_only(std::string_view op) {
+  static const std::set<std::string_view> all{
+      "cholesky", "cross_entropy_backward", "fft", "layer_norm_backward", "rms_norm_backward",
+      "solve",    "triangular_solve"};
+  return all.contains(op);
+}
+}  // namespace
+
 std::string OpCase::narrow_dtypes_agree() const {
   bool any = false;
   for (const Type& t : sample_.in) any = any || t.dtype == DType::f64;
@@ -299,8 +312,7 @@ std::string OpCase::narrow_dtypes_agree() const {
     try {
       out = call(narrow);
     } catch (const Error& e) {
-      // Some take statistics in f32 beside narrow arrays, and say so.
-      if (e.kind() != Error::Kind::internal && dtype != DType::f32) continue;
+      if (dtype != DType::f32 && knows_wide_types_only(op_.name)) continue;
       return fmt::format("{}: {}", name_of(dtype), e.what());
     }
     const double d = distance(out, call(wide));
@@ -325,7 +337,8 @@ std::string OpCase::view_agrees_with_copy() const {
         rest /= copy.size(axis);
       }
       if (at < 0 || at >= in_[0].numel()) return fmt::format("element {} of the view lies outside", i);
-      if (element(in_[0], at) != element(copy, i)) return fmt::format("element {} of the view differs from the copy", i);
+      if (element(in_[0], at) != element(copy, i))
+        return fmt::format("element {} of the view differs from the copy", i);
     }
   }
   return "";

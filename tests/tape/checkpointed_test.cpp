@@ -14,6 +14,8 @@
 
 #include "tests/tape/flow.h"
 #include "tidemark/base/random.h"
+#include "tidemark/schedule/replay.h"
+#include "tidemark/schedule/schedules.h"
 
 namespace tidemark {
 namespace {
@@ -206,6 +208,7 @@ CheckpointOptions on_disk(const Folder& folder) {
   return {.memory = all.report.beside + 5 * all.report.state + all.report.tape,
           .folder = folder.path(),
           .disk = 3_KiB,
+          .disk_seconds = 0,
           .progress_seconds = 0};
 }
 
@@ -219,6 +222,29 @@ TEST(Checkpointed, SnapshotsOnDiskGiveTheSameBits) {
   EXPECT_EQ(g.report.forward_steps, g.report.measured_forward_steps);
   EXPECT_EQ(g.report.resumed_at, -1);
   EXPECT_EQ(folder.files(), 0u);  // nothing is left behind
+}
+
+TEST(Checkpointed, AFewSnapshotsOnDiskAreUsedAgainAndAgain) {
+  const auto all = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB});
+  const Folder folder("tidemark-few-");
+  CheckpointOptions options = on_disk(folder);
+  options.progress_seconds = 1e9;
+  const std::int64_t slots = 2;
+  options.memory = all.report.beside + slots * all.report.state + all.report.tape;
+  for (const std::int64_t on_disk : {1, 2, 5}) {
+    options.disk = on_disk * all.report.state;
+    const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options);
+    EXPECT_EQ(numbers_of(g), numbers_of(all));
+    EXPECT_EQ(g.report.disk_slots, on_disk);
+    EXPECT_EQ(g.report.peak, g.report.measured_peak);
+    EXPECT_EQ(g.report.forward_steps, g.report.measured_forward_steps);
+    const auto named = schedule::h_revolve(80, slots, on_disk, {}, {1e-6, 1e-6});
+    EXPECT_LE(g.report.forward_steps, schedule::replay(*named, {.steps = 80, .slots = {-1, -1}}).counts.forward_steps) << on_disk;
+    EXPECT_EQ(folder.files(), 0u);
+  }
+  // A disk that takes longer than the steps it saves is left alone.
+  options.disk_seconds = 1e6;
+  EXPECT_EQ(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options).report.disk_slots, 0);
 }
 
 TEST(Checkpointed, KilledAtAnyMomentItGoesOnWithTheSameBits) {

@@ -230,7 +230,11 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       fail(Error::Kind::usage, "[compiled] argument {} ({}) is {} vs {} when it was traced", i, g.value(g.inputs[i]).name,
            to_string(t.type()), to_string(g.type(g.inputs[i])));
     }
-    if (!t.concrete()) fail(Error::Kind::usage, "[compiled] argument {} ({}) has no contents", i, g.value(g.inputs[i]).name);
+    if (!t.concrete())
+      fail(Error::Kind::usage,
+           "[compiled] argument {} ({}) is a value being traced vs one with contents: a compiled function cannot be differentiated or "
+           "compiled again; transform the function first, then compile: compile(grad(f))",
+           i, g.value(g.inputs[i]).name);
     storages[i] = storage_of(i, t, i < given_up.size() && given_up[i] && t.held_by_at_most(2, 2));
     residents_[i] = storages[i]->data();
     const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
@@ -263,7 +267,9 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       // Two results in one buffer hold one storage, so that neither is overwritten under the other.
       std::shared_ptr<Storage> storage;
       for (std::size_t p = 0; p < o && !storage; ++p) {
-        if (program_->outputs[p].resident < 0 && program_->outputs[p].offset == place.offset) storage = outputs[p].storage();
+        // One of no bytes may have any neighbour's offset.
+        const bool same = program_->outputs[p].resident < 0 && program_->outputs[p].offset == place.offset;
+        if (same && outputs[p].storage()->bytes() >= type.bytes() && type.bytes() > 0) storage = outputs[p].storage();
       }
       if (!storage) storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
       arena_->lent.push_back(storage);

@@ -1,9 +1,11 @@
 // The forward sweep that keeps snapshots and tapes and the reverse sweep that uses them (schedule/sized.h): snapshots form a
 // stack from the start of the area, the tapes of one segment lie at its end; of a loop of unknown length the first sweep chooses which states
-// it has (schedule/online_states.h). The first state lies outside; a state that is kept is made in its place, so nothing is copied.
+// it has (schedule/online_states.h). With a tier, segments between states that lie there are reversed so, one after the other
+// (schedule/tier_splits.h). The first state lies outside; a state that is kept is made in its place, so nothing is copied.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "tidemark/compile/loop_parts.h"
 #include "tidemark/compile/loop_store.h"
@@ -36,8 +38,8 @@ class Saving final : public Kernel {
       : store_(std::move(store)),
         shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
         area_(spec.attrs.integer("bytes")),
-        tape_(spec.attrs.integer("tape", 0)),
-        period_(spec.attrs.integer("period", 0)) {
+        tape_(spec.attrs.integer("tape", 0)) {
+    if (store_) in_tier_ = schedule::tier_shape(splits_of(spec.attrs), shape_.trips).at;
     const Graph& body = spec.regions[0];
     in_bytes_ = bytes_of(body, body.inputs);
     out_bytes_ = bytes_of(body, body.outputs);
@@ -48,13 +50,13 @@ class Saving final : public Kernel {
       state.push_back(in_bytes_[static_cast<std::size_t>(i)]);
     }
     offsets_ = offsets_of(state);
-    sized_.emplace(period_ > 0 ? period_ : shape_.trips, offsets_.back(), tape_, area_);
+    sized_.emplace(longest_leaf(spec.attrs), offsets_.back(), tape_, area_);
     const auto use = [&](std::size_t which) {
       std::shared_ptr<const Kernel> kernel = region(spec.regions[which], spec.threads);
       workspace_ = std::max(workspace_, kernel->workspace());
       return kernel;
     };
-    if (period_ > 0 || !sized_->taped() || !sized_->all_at_once()) body_ = use(0);
+    if (store_ || !sized_->taped() || !sized_->all_at_once()) body_ = use(0);
     if (sized_->taped()) {
       taping_ = use(1);
       const std::vector<Bytes> taped = bytes_of(spec.regions[1], spec.regions[1].outputs);
@@ -65,7 +67,7 @@ class Saving final : public Kernel {
         static_cast<Bytes>((in_bytes_.size() + out_bytes_.size() + tape_offsets_.size()) * sizeof(void*)));
     table_ = parts.add(sized_->table_size() * static_cast<Bytes>(sizeof(std::int64_t)));
     for (int i = 0; i < shape_.carries; ++i) second_.push_back(parts.add(out_bytes_[index(i)]));
-    if (period_ > 0) {
+    if (store_) {
       for (Bytes& s : staging_) s = parts.add(offsets_.back());
     }
     inner_ = parts.bytes();
@@ -86,10 +88,11 @@ class Saving final : public Kernel {
     for (std::size_t i = 0; i < in_bytes_.size(); ++i) in[i] = o.in[i];
     auto* table = reinterpret_cast<std::int64_t*>(base + table_);
     sized_->fill({table, static_cast<std::size_t>(sized_->table_size())});
-    const std::int64_t end = n + (sized_->taped() ? 1 : 0), in_tier = period_ > 0 ? (n - 1) / period_ : 0;
+    const std::int64_t end = n + (sized_->taped() ? 1 : 0);
     // The segment at hand begins at `from`; `next` is where it is split, -1: no more. Before the last state that goes to a tier
     // nothing else is kept.
-    std::int64_t from = in_tier * period_, depth = 0, next = -1, tape_from = n;
+    std::int64_t from = in_tier_.empty() ? 0 : in_tier_.back(), depth = 0, next = -1, tape_from = n;
+    std::size_t in_tier = 0;
     const auto look = [&] {
       const bool leaf = end - from <= sized_->leaf(depth);
       if (leaf && sized_->taped()) tape_from = from;
@@ -100,9 +103,8 @@ class Saving final : public Kernel {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t t = shape_.reverse ? n - 1 - i : i;
       // The state from which a leaf is taped is not needed again.
-      const std::int64_t stored =
-          period_ > 0 && i + 1 < n && (i + 1) % period_ == 0 ? (i + 1) / period_ - 1 : -1;
-      if (stored >= 2) store_->wait(stored - 2);
+      const bool stored = in_tier < in_tier_.size() && i + 1 == in_tier_[in_tier];
+      if (stored && in_tier >= 2) store_->wait(in_tier - 2);
       const bool save = i + 1 == next && (!sized_->taped() || end - next > sized_->leaf(depth + 1));
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) {
         // By parity: never where the step before left it, and in the outputs at the end.
@@ -110,9 +112,9 @@ class Saving final : public Kernel {
         if (save && slot_of_carry_[c] >= 0)
           out[c] = area + depth * offsets_.back() + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
-      for (std::size_t c = 0; stored >= 0 && c < slot_of_carry_.size(); ++c) {
+      for (std::size_t c = 0; stored && c < slot_of_carry_.size(); ++c) {
         if (slot_of_carry_[c] >= 0)
-          out[c] = base + staging_[stored & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
+          out[c] = base + staging_[in_tier & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
       for (std::size_t x = index(shape_.carries); x < index(shape_.first_const()); ++x)
         in[x] = o.input<std::byte>(x) + t * in_bytes_[x];
@@ -124,20 +126,23 @@ class Saving final : public Kernel {
       (tapes == 0 ? body_ : taping_)
           ->run({{in, in_bytes_.size()}, {out, out_bytes_.size() + tapes}, base + inner_});
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) in[c] = out[c];
-      if (stored >= 0) store_->write(stored, base + staging_[stored & 1]);
+      if (stored) {
+        store_->write(in_tier, base + staging_[in_tier & 1]);
+        ++in_tier;
+      }
       if (i + 1 == next) {
         from = next;
         ++depth;
         look();
       }
     }
-    for (std::int64_t k = std::max<std::int64_t>(0, in_tier - 2); k < in_tier; ++k) store_->wait(k);
+    for (std::size_t k = in_tier < 2 ? 0 : in_tier - 2; k < in_tier; ++k) store_->wait(k);
   }
 
   std::shared_ptr<LoopStore> store_;
   LoopShape shape_;
   Bytes area_, tape_;
-  std::int64_t period_;
+  std::vector<std::int64_t> in_tier_;  // steps whose states lie there
   std::shared_ptr<const Kernel> body_, taping_;
   std::optional<schedule::Sized> sized_;
   std::vector<Bytes> in_bytes_, out_bytes_, second_, offsets_, tape_offsets_;
@@ -221,7 +226,8 @@ class Adjoint final : public Kernel {
   Adjoint(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
       : store_(std::move(store)),
         s_(adjoint_shape(spec.attrs, spec.regions)),
-        sized_(s_.period > 0 ? s_.period : s_.trips, s_.state, s_.tape,
+        splits_(splits_of(spec.attrs)),
+        sized_(longest_leaf(spec.attrs), s_.state, s_.tape,
                s_.counted ? online_places(s_.bytes, s_.state, s_.trips) * s_.state : s_.bytes) {
     const Graph &advance = spec.regions[0], &adjoint = spec.regions[1];
     advance_in_ = bytes_of(advance, advance.inputs);
@@ -254,8 +260,10 @@ class Adjoint final : public Kernel {
     if (again) {
       for (Bytes& w : working_) w = parts.add(offsets_.back());
     }
-    if (s_.period > 0) {
+    if (store_) {
       for (Bytes& s : staging_) s = parts.add(offsets_.back());
+      const std::int64_t places = schedule::tier_shape(splits_, s_.trips).places;
+      in_tier_ = parts.add((places + 1) * static_cast<Bytes>(sizeof(std::int64_t)));
     }
     for (int i = 0; i < s_.adjoints; ++i) second_.push_back(parts.add(adjoint_out_[index(i)]));
     inner_ = parts.bytes();
@@ -301,33 +309,80 @@ class Adjoint final : public Kernel {
     auto* table = reinterpret_cast<std::int64_t*>(r.base + table_);
     sized_.fill({table, static_cast<std::size_t>(sized_.table_size())});
 
-    // Steps are counted as the primal ran them; the first sweep has left the stack as it is built here.
+    if (store_) {
+      by_tier(r);
+    } else {
+      r.root.outside = true;
+      segment(r, 0, r.trips, true);
+    }
+    for (int i = 0; i < s_.adjoints; ++i) {
+      const auto bytes = static_cast<std::size_t>(adjoint_out_[index(i)]);
+      if (bytes > 0 && r.adjoint_in[i] != o.out[index(1 + i)])
+        std::memcpy(o.out[index(1 + i)], r.adjoint_in[i], bytes);
+    }
+    // Slices of steps that did not run.
+    for (std::size_t y = index(s_.adjoints); r.trips < s_.trips && y < adjoint_out_.size(); ++y) {
+      const auto rest = static_cast<std::size_t>((s_.trips - r.trips) * adjoint_out_[y]);
+      if (rest > 0) std::memset(o.output<std::byte>(1 + y) + r.trips * adjoint_out_[y], 0, rest);
+    }
+  }
+
+  // Segment by segment, as the splits say.
+  void by_tier(Run& r) const {
+    LoopStages stages(*store_, {r.base + staging_[0], r.base + staging_[1]});
+    auto* kept = reinterpret_cast<std::int64_t*>(r.base + in_tier_);
+    std::int64_t to = s_.trips;
+    std::size_t depth = 0, next = 0;
+    kept[0] = 0;
+    for (; splits_[next] > 0; ++next, ++depth) kept[depth + 1] = kept[depth] + splits_[next];
+    for (bool first = true; to > 0; ++next) {
+      const std::int64_t top = kept[depth], split = top + std::abs(splits_[next]);
+      if (depth > 0) stages.bring(top, depth - 1, kept[depth - 1]);
+      r.root = {.outside = depth == 0, .data = depth == 0 ? nullptr : stages.at(top)};
+      if (split > top) {
+        std::byte* place = stages.room(top);
+        advance(r, top, split, r.root, {.data = place});
+        stages.made(split);
+        if (splits_[next] > 0) {
+          stages.keep(split, depth);
+          kept[++depth] = split;
+          continue;
+        }
+        r.root = {.data = place};
+      } else if (depth > 1) {
+        stages.bring(kept[depth - 1], depth - 2, top);
+      }
+      segment(r, split, to, std::exchange(first, false));
+      to = split;
+      if (split == top && depth > 0) --depth;
+    }
+    stages.finish();
+  }
+
+  // Steps [from, end) from the root, by the area; `first`: what the first sweep has left in it is taken up.
+  void segment(Run& r, std::int64_t from, std::int64_t end, bool first) const {
+    const auto* table = reinterpret_cast<const std::int64_t*>(r.base + table_);
     auto* kept = reinterpret_cast<std::int64_t*>(r.base + stack_);
-    const std::int64_t segments = s_.period > 0 ? (s_.trips - 1) / s_.period : 0;
-    if (segments > 0) store_->read(segments - 1, r.base + staging_[segments & 1]);
-    fetch(r, segments);
-    std::int64_t depth = 0, to = r.trips + (sized_.taped() ? 1 : 0);
-    kept[0] = segments * s_.period;
+    std::int64_t depth = 0, to = end + (first && sized_.taped() ? 1 : 0);
+    kept[0] = from;
     if (online_) {
       r.record.emplace(sized_.depths(), r.area + sized_.depths() * s_.state);
       depth = r.record->kept(to);
       for (std::int64_t k = 0; k < depth; ++k) kept[k + 1] = r.record->step(k);
     }
-    while (!online_ && to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
+    // The first sweep has left the stack as it is built here.
+    while (first && !online_ && to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
       kept[depth + 1] = kept[depth] + sized_.split(to - kept[depth], depth, table);
       ++depth;
     }
-    if (sized_.taped()) {
-      for (std::int64_t i = s_.trips; i-- > kept[depth];) reverse(r, i, {.tape = tape(r, i - kept[depth])});
+    if (first && sized_.taped()) {
+      for (std::int64_t i = end; i-- > kept[depth];) reverse(r, i, {.tape = tape(r, i - kept[depth])});
       to = kept[depth];
     }
-    while (to > 0) {
+    while (to > from) {
       const std::int64_t top = kept[depth];
-      if (top == to && depth > 0) {
+      if (top == to) {
         --depth;
-      } else if (top == to) {
-        kept[0] = top - s_.period;
-        fetch(r, kept[0] / s_.period);
       } else if (to - top <= sized_.leaf(depth)) {
         leaf(r, top, to, place(r, depth), depth);
         to = top;
@@ -342,23 +397,6 @@ class Adjoint final : public Kernel {
         }
       }
     }
-    for (int i = 0; i < s_.adjoints; ++i) {
-      const auto bytes = static_cast<std::size_t>(adjoint_out_[index(i)]);
-      if (bytes > 0 && r.adjoint_in[i] != o.out[index(1 + i)])
-        std::memcpy(o.out[index(1 + i)], r.adjoint_in[i], bytes);
-    }
-    // Slices of steps that did not run.
-    for (std::size_t y = index(s_.adjoints); r.trips < s_.trips && y < adjoint_out_.size(); ++y) {
-      const auto rest = static_cast<std::size_t>((s_.trips - r.trips) * adjoint_out_[y]);
-      if (rest > 0) std::memset(o.output<std::byte>(1 + y) + r.trips * adjoint_out_[y], 0, rest);
-    }
-  }
-
-  // The state in which segment k begins is here from now on, that of the one before it on its way.
-  void fetch(Run& r, std::int64_t k) const {
-    r.root = {.outside = k == 0, .data = r.base + staging_[k & 1]};
-    if (k >= 1) store_->wait(k - 1);
-    if (k >= 2) store_->read(k - 2, r.base + staging_[(k - 1) & 1]);
   }
 
   State place(const Run& r, std::int64_t depth) const {
@@ -438,11 +476,12 @@ class Adjoint final : public Kernel {
 
   std::shared_ptr<LoopStore> store_;
   AdjointShape s_;
+  schedule::TierSplits splits_;  // none: nothing in a tier
   schedule::Sized sized_;
   std::shared_ptr<const Kernel> advance_, adjoint_, taping_, untaping_;
   std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, offsets_, tape_offsets_, second_;
   Bytes working_[2] = {0, 0}, staging_[2] = {0, 0};
-  Bytes stack_ = 0, table_ = 0, inner_ = 0;
+  Bytes stack_ = 0, table_ = 0, in_tier_ = 0, inner_ = 0;
   bool online_ = false;  // which states are kept was decided while the loop ran
 };
 

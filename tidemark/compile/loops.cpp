@@ -6,74 +6,23 @@
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compiled.h"
+#include "tidemark/compile/loop_parts.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/solve.h"
-#include "tidemark/schedule/schedules.h"
 #include "tidemark/schedule/sized.h"
 
 namespace tidemark {
 
-void LoopCosts::in_tier_at(const TierSpec& tier) {
-  const auto bytes = static_cast<double>(state);
-  write = tier.latency_seconds + bytes / tier.write_bytes_per_second;
-  read = tier.latency_seconds + bytes / tier.read_bytes_per_second;
-}
-
-double LoopCosts::first_sweep(Bytes bytes) const {
-  if (online) return static_cast<double>(trips) * body;
-  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
-  const auto taped =
-      static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
-  const double hidden = static_cast<double>(period) * body;
-  return (static_cast<double>(trips) - taped) * body + taped * body_taping +
-         static_cast<double>(in_tier()) * std::max(0.0, write - hidden);
-}
-
-double LoopCosts::reverse_sweep(Bytes bytes) const {
-  if (online) {
-    // What is run again grows little faster than the length; counting up to here takes milliseconds.
-    const std::int64_t counted = std::min<std::int64_t>(trips, 1'000'000);
-    const auto again = static_cast<double>(schedule::online_advances(counted, online_places(bytes, state, trips)));
-    return static_cast<double>(trips) * (again / static_cast<double>(std::max<std::int64_t>(counted, 1)) * advance + adjoint);
-  }
-  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
-  const schedule::Sized sized(segment, state, tape, bytes);
-  const auto seconds = [&](const schedule::Sized::Counts& n, std::int64_t steps) {
-    return static_cast<double>(n.advances) * advance + static_cast<double>(n.taped) * taping +
-           static_cast<double>(n.direct) * adjoint + static_cast<double>(steps - n.direct) * untaping;
-  };
-  double total = seconds(sized.counts(last, true), last);
-  if (in_tier() == 0) return total;
-  const double each = seconds(sized.counts(period, false), period);
-  total += read + static_cast<double>(in_tier()) * (each + std::max(0.0, read - each));
-  return total;
-}
-
-double LoopCosts::forward_runs(Bytes bytes) const {
-  // With every execution of a step's forward part at a price of 1, and nothing else.
-  LoopCosts counted{.trips = trips,
-                    .state = state,
-                    .tape = tape,
-                    .body = 1,
-                    .advance = 1,
-                    .adjoint = 1,
-                    .body_taping = 1,
-                    .taping = 1,
-                    .period = period,
-                    .online = online};
-  return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
-}
-
 Bytes loop_bytes(const Graph& graph, std::size_t tier) {
   Bytes bytes = 0;
   for (const Node& n : graph.nodes) {
-    if (n.op != &scan_adjoint_op || n.attrs.find("period") == nullptr ||
+    if (n.op != &scan_adjoint_op || n.attrs.find("tier") == nullptr ||
         n.attrs.integer("tier") != static_cast<std::int64_t>(tier))
       continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-    bytes += (s.trips - 1) / s.period * s.state;
+    bytes += schedule::tier_shape(splits_of(n.attrs), s.trips).places * s.state;
   }
   return bytes;
 }
@@ -117,7 +66,7 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
-  if (!s.counted) s.levels = schedule::Sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, bytes).levels();
+  if (!s.counted) s.levels = schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, bytes).levels();
   for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
@@ -129,6 +78,9 @@ void set_inner(Graph& g, Bytes budget) {
     if (is_loop(*n.op)) n.attrs.set("inner", budget);
   }
 }
+
+// Of the table for states in a tier: for a choice that is priced many times, and for the one that is taken.
+constexpr std::int64_t kGrid = 300, kFineGrid = 2000;
 
 // A pair as it is and with tapes.
 struct Variant {
@@ -174,18 +126,25 @@ class Loop {
     return most;
   }
   void apply(Graph& g, Bytes bytes) const {
-    const Choice choice = priced(bytes);
+    Choice choice = priced(bytes);
     const Variant& v = variants_[choice.variant];
+    if (!choice.splits.empty() && v.costs.trips > kGrid) {
+      LoopCosts c = v.costs;
+      const TierSpec& tier = tiers_[static_cast<std::size_t>(choice.tier)];
+      const Bytes area = used(c, bytes);
+      c.in_tier_at(tier);
+      c.split_in_tier(area, tier.bytes / c.state, kFineGrid);
+      if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds) choice.splits = std::move(c.splits);
+    }
     const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
     g.nodes[pair_.saving] = v.saving;
     g.nodes[pair_.adjoint] = v.adjoint;
     for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
       g.nodes[n].attrs.set("inner", inner);
-      if (choice.period > 0)
-        g.nodes[n]
-            .attrs.set("period", choice.period)
-            .set("tier", choice.tier)
-            .set("store", static_cast<std::int64_t>(pair_.saving));
+      if (choice.tier < 0) continue;
+      g.nodes[n].attrs.set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
+      if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period);
+      if (!choice.splits.empty()) g.nodes[n].attrs.set("splits", choice.splits);
     }
     set_area(g, pair_, used(v.costs, bytes));
   }
@@ -194,7 +153,9 @@ class Loop {
   struct Choice {
     double seconds = -1;
     std::size_t variant = 0;
-    std::int64_t period = 0, tier = 0;  // of states in a tier
+    std::int64_t tier = -1;
+    std::int64_t period = 0;  // of states there, or:
+    schedule::TierSplits splits{};
   };
   static Bytes used(const LoopCosts& c, Bytes bytes) {
     if (c.online) return online_area(online_places(bytes, c.state, c.trips), c.state, c.trips);
@@ -209,9 +170,9 @@ class Loop {
       const Bytes area = used(c, bytes);
       const auto consider = [&](std::int64_t tier) {
         const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
-        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, c.period, tier};
+        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, tier, c.period, c.splits};
       };
-      consider(0);
+      consider(-1);
       for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0 && !c.online; ++k) {
         c.in_tier_at(tiers_[k]);
         const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
@@ -221,6 +182,9 @@ class Loop {
           consider(static_cast<std::int64_t>(k));
         }
         c.period = 0;
+        c.split_in_tier(area, most - 1, kGrid);
+        if (c.splits.size() > 1) consider(static_cast<std::int64_t>(k));
+        c.splits.clear();
       }
     }
     return best;
@@ -356,7 +320,7 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
       continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     const std::int64_t places = online_places(s.bytes, s.state, s.trips);
-    const schedule::Sized sized(s.period > 0 ? s.period : s.trips, s.state, s.tape, s.counted ? places * s.state : s.bytes);
+    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape, s.counted ? places * s.state : s.bytes);
     Bytes step = 0;
     for (std::size_t r = 0; r < n.regions.size(); ++r) {
       const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
@@ -365,11 +329,11 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
             step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
                       .arena);
     }
-    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .period = s.period, .online = s.counted};
+    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .splits = splits_of(n.attrs), .online = s.counted};
     std::string kept;
-    if (s.period > 0)
+    if (s.in_tier)
       kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
-    if (sized.taped() && sized.all_at_once() && s.period == 0) {
+    if (sized.taped() && sized.all_at_once() && !s.in_tier) {
       kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
     } else {
       kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
@@ -377,9 +341,9 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
         kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
     }
     lines.push_back(fmt::format(
-        "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step; all states would take {}",
+        "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step (at least {:.2g}); all states would take {}",
         s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
-        costs.forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
+        costs.forward_runs(s.bytes), costs.least_forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;
 }

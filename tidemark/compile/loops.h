@@ -11,6 +11,7 @@
 #include "tidemark/emit/emit.h"
 #include "tidemark/ops/loop_kernels.h"
 #include "tidemark/runtime/program.h"
+#include "tidemark/schedule/tier_splits.h"
 
 namespace tidemark {
 
@@ -56,8 +57,9 @@ struct LoopCosts {
   Bytes state = 0, tape = 0;  // a snapshot, a tape; 0: none is kept
   // Seconds of a step: in the first sweep, run again, its adjoint from a state; the same with its tape made or used.
   double body = 0, advance = 0, adjoint = 0, body_taping = 0, taping = 0, untaping = 0;
-  // States in a tier: one every so many steps, 0: none; seconds to copy one out and in, while steps run.
+  // States in a tier: one every so many steps (0: none), or by splits; seconds to copy one out and in, while steps run.
   std::int64_t period = 0;
+  schedule::TierSplits splits;
   double write = 0, read = 0;
   // The length is known only at the end: `trips` is the most, which all seconds are of. No tapes, no tiers.
   bool online = false;
@@ -69,8 +71,12 @@ struct LoopCosts {
   double reverse_sweep(Bytes bytes) const;
   // Executions of a step's forward part, those inside an adjoint from a state included, for each step.
   double forward_runs(Bytes bytes) const;
+  // No schedule has fewer with states and tapes of these sizes in so many bytes and in the places in use in the tier.
+  double least_forward_runs(Bytes bytes) const;
   void in_tier_at(const TierSpec& tier);  // sets the seconds of copies
-  std::int64_t in_tier() const { return period > 0 ? (trips - 1) / period : 0; }  // states there
+  // Sets the splits of least time; `grid`: see schedule/tier_splits.h.
+  void split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid);
+  std::int64_t in_tier() const;  // the most states there at once
 };
 // What the loops of a graph keep in tier k.
 TIDEMARK_API Bytes loop_bytes(const Graph& graph, std::size_t tier);
@@ -107,7 +113,7 @@ Program with_native_parts(const Binding& binding, const Program& program, const 
                           const NativeOptions& native);
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
-// states would take 12 GB"; with tapes, how many and of how many bytes.
+// states would take 12 GB"; with tapes, how many and of how many bytes. In brackets a bound: no schedule of the area has fewer runs.
 // Only of loops a value of which has a name that matches.
 TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options,
                                                     std::string_view pattern = "*");

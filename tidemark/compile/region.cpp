@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "tidemark/compile/loop_parts.h"
 #include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/optimise.h"
@@ -124,8 +125,9 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
   // States in a tier, of either half of a pair.
   const auto stored = [&](LoopCosts& costs) -> std::shared_ptr<LoopStore> {
+    if (spec.attrs.find("tier") == nullptr) return nullptr;
     costs.period = spec.attrs.integer("period", 0);
-    if (costs.period == 0) return nullptr;
+    if (costs.period == 0) costs.splits = splits_of(spec.attrs);
     const TierSpec& tier = options.tiers.at(static_cast<std::size_t>(spec.attrs.integer("tier")));
     costs.in_tier_at(tier);
     return options.regions->store(spec.attrs.integer("store"), tier, costs.state, costs.in_tier());

@@ -71,7 +71,7 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
         const Kernel* kernel = posed.binding.kernel_of_task[at(step.id)].get();
         if (kernel->can_overflow() && updated != nullptr)
           return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
-        if (copies && updated != nullptr && node_of(posed, step.id).attrs.find("period") != nullptr &&
+        if (copies && updated != nullptr && node_of(posed, step.id).attrs.find("tier") != nullptr &&
             tiers[at(static_cast<std::int32_t>(node_of(posed, step.id).attrs.integer("tier")))].can_fail())
           return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name, *updated);
         if (updates(task) && updated == nullptr) updated = &task.name;

@@ -347,7 +347,7 @@ void write_cond(const Task& t, const RegionName& region, std::string& out) {
 }  // namespace
 
 bool write_loop(const Task& t, const RegionName& region, std::string& out) {
-  if (t.node.attrs.find("period") != nullptr) refuse(t.node, "it keeps states in a tier; plan it without");
+  if (t.node.attrs.find("tier") != nullptr) refuse(t.node, "it keeps states in a tier; plan it without");
   if (t.node.op == &scan_op || t.node.op == &scan_saving_op) {
     ScanWriter(t, region, out).write();
   } else if (t.node.op == &scan_adjoint_op) {

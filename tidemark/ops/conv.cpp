@@ -9,6 +9,7 @@
 #include "tidemark/ops/channels.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/table.h"
+#include "tidemark/ops/views.h"
 
 namespace tidemark {
 namespace {
@@ -233,7 +234,9 @@ constinit const Op conv2d_backward_weights_op{
     .infer = infer_backward_weights,
     .vjp = backward_weights_vjp,
     .jvp = bilinear_jvp,
-    .cut = [](const CutArgs& a) -> std::optional<Cut> { return Cut{{0, 0}, {kAdded}, a.attrs}; },
+    .cut = [](const CutArgs& a) -> std::optional<Cut> {
+      return Cut{{0, 0}, {kAdded}, a.attrs};
+    },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::w); },
     .kernel = kernels::conv2d_backward_weights,
     .reference = kernels::conv2d_backward_weights_reference,
@@ -259,21 +262,26 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const ConvTranspo
   if (x.rank() != 4 || weight.rank() != 4)
     fail(Error::Kind::usage, "[conv_transpose2d] {} vs {}: both must have 4 axes", to_string(x.shape()),
          to_string(weight.shape()));
-  Pair size;
+  Pair size, beyond{};
   for (const int axis : {0, 1}) {
     const auto i = static_cast<std::size_t>(axis);
     if (options.output_padding[i] < 0 ||
         options.output_padding[i] >= std::max(options.stride[i], options.dilation[i]))
-      fail(Error::Kind::usage, "[conv_transpose2d] output padding {} vs stride {}", options.output_padding[i],
-           options.stride[i]);
+      fail(Error::Kind::usage, "[conv_transpose2d] output padding {} vs less than stride {} or dilation {}",
+           options.output_padding[i], options.stride[i], options.dilation[i]);
+    // Rows that a whole stride lies before are the image of no position: zeros.
+    beyond[i] = std::max<std::int64_t>(0, options.output_padding[i] - (options.stride[i] - 1));
     size[i] = (x.size(axis + 2) - 1) * options.stride[i] - 2 * options.padding[i] +
-              options.dilation[i] * (weight.size(axis + 2) - 1) + options.output_padding[i] + 1;
+              options.dilation[i] * (weight.size(axis + 2) - 1) + options.output_padding[i] - beyond[i] + 1;
     if (size[i] < 1)
       fail(Error::Kind::usage, "[conv_transpose2d] padding {} leaves nothing of the result",
            options.padding[i]);
   }
-  return backward_data(attrs_of({options.stride, options.padding, options.dilation, options.groups}), x,
-                       weight, size[0], size[1], where);
+  const Tensor y =
+      backward_data(attrs_of({options.stride, options.padding, options.dilation, options.groups}), x, weight,
+                    size[0], size[1], where);
+  if (beyond[0] == 0 && beyond[1] == 0) return y;
+  return pad(y, {{0, 0}, {0, 0}, {0, beyond[0]}, {0, beyond[1]}}, 0, where);
 }
 
 }  // namespace tidemark

@@ -51,7 +51,7 @@ AdjointShape adjoint_shape(const Attrs& a, const std::vector<Graph>& regions) {
                  .bytes = a.integer("bytes"),
                  .tape = a.integer("tape", 0),
                  .levels = a.integer("levels", 0),
-                 .period = a.integer("period", 0),
+                 .in_tier = a.find("tier") != nullptr,
                  .states = count("states"),
                  .adjoints = count("adjoints"),
                  .advance_xs = count("advance_xs"),

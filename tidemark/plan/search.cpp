@@ -14,8 +14,9 @@ constexpr std::size_t kMoreStarts = 12;  // searched from
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
-constexpr std::int64_t kExchange = 4;       // rounds from one exchange to the next
-constexpr std::size_t kElite = 3;           // plans kept to relink with
+constexpr std::int64_t kKinds =
+    4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
+constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
@@ -302,7 +303,9 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
     double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
     if (length > 0) left = std::min(left, 1 - static_cast<double>(round) / static_cast<double>(length));
     const double slack = heat * left * left * typical_extra() * -std::log(improve_.rng().uniform() + 1e-12);
-    bool changed = round % kExchange == 0 ? improve_.exchange(slack) : improve_.ruin_and_recreate(slack);
+    bool changed = round % kKinds == 0   ? improve_.exchange(slack)
+                   : round % kKinds == 1 ? improve_.swap(slack)
+                                         : improve_.ruin_and_recreate(slack);
     if (changed && copies && seconds_now() > current + slack) {
       // A stall that the sum of the runs does not show.
       line_.undo_to(0);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "tidemark/base/error.h"
@@ -12,6 +13,7 @@
 #include "tidemark/schedule/replay.h"
 #include "tidemark/schedule/revolve.h"
 #include "tidemark/schedule/schedules.h"
+#include "tidemark/schedule/tier_splits.h"
 #include "tidemark/store/checksum.h"
 #include "tidemark/tape/loop_files.h"
 
@@ -238,28 +240,49 @@ void reverse_unequal(Loop& loop, std::int64_t steps, const CheckpointOptions& op
   report.measured_peak = account.peak;
 }
 
-// Places of the snapshots on disk: the ends of segments that memory reverses by itself.
-std::vector<std::int64_t> places(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots) {
-  const std::int64_t segments =
-      std::clamp<std::int64_t>((steps + slots - 1) / std::max<std::int64_t>(slots, 1), 1, disk_slots + 1);
-  std::vector<std::int64_t> at;
-  for (std::int64_t i = 0; i <= segments; ++i)
-    at.push_back(steps / segments * i + std::min(i, steps % segments));
-  return at;
+// Which states go to disk: by the time that a step and a snapshot's write and read take here. What an earlier run decided stands, for its
+// snapshots lie where it put them.
+schedule::TierSplits splits_for(Loop& loop, const LoopFiles& files, std::span<const std::byte> first_state,
+                                std::int64_t steps, const CheckpointOptions& options,
+                                const std::function<std::int64_t(std::int64_t)>& forward_steps, Bytes state) {
+  if (auto known = files.read_splits()) return *known;
+  const auto seconds = [](const auto& f) {
+    const double start = seconds_now(CLOCK_MONOTONIC);
+    f();
+    return seconds_now(CLOCK_MONOTONIC) - start;
+  };
+  schedule::TierPrices prices{.hidden = false};
+  const std::int64_t places = std::max<std::int64_t>(0, options.disk / state);
+  if (places > 0) {
+    const double step = std::max(1e-9, seconds([&] { loop.advance(0); }));
+    loop.restore(first_state.data());
+    double write = options.disk_seconds, read = options.disk_seconds;
+    if (options.disk_seconds < 0) {
+      write = seconds([&] { files.write_state(0, first_state); });
+      read = seconds([&] { files.read_state(0); });
+      files.remove_state(0);
+    }
+    // Never quite nothing: of two ways with as many steps the one with fewer snapshots.
+    prices.write = std::max(1e-6, write / step), prices.read = std::max(1e-6, read / step);
+  }
+  prices.leaf = [&](std::int64_t n) { return static_cast<double>(forward_steps(n)); };
+  prices.last = [&](std::int64_t n) { return schedule::TierPrices::Last{0, prices.leaf(n)}; };
+  schedule::TierSplits splits = schedule::tier_splits(steps, places, prices, 2000);
+  files.write_splits(splits);
+  return splits;
 }
 
-// Two levels (Pringle, Jones, Goswami, Narayanan & Goldberg, 2016): states on disk at the ends of segments, and in each
-// segment the schedule for memory. What is on disk is enough to go on from, whenever the process ends.
-void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions& options, const Choice& whole,
-                        Bytes bytes, CheckpointReport& report) {
+// Two levels: states on disk at the ends of segments, and in each segment the schedule for memory. What is on disk is enough to go
+// on from, whenever the process ends.
+void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions& options, Bytes bytes,
+                        CheckpointReport& report) {
   const std::vector<std::byte> first_state = state_of(loop);
   std::vector<std::byte> given = loop.save_parameters();
   given.insert(given.end(), first_state.begin(), first_state.end());
   const LoopFiles files(options.folder, {steps, checksum(given.data(), static_cast<Bytes>(given.size()))});
-  const std::int64_t slots = std::string_view(whole.name) == "store_all" ? steps : whole.slots;
-  const std::vector<std::int64_t> at =
-      places(steps, slots, std::max<std::int64_t>(0, options.disk / report.state));
-  report.disk_slots = static_cast<std::int64_t>(at.size()) - 2;
+  const auto in_memory = [&](std::int64_t n) {
+    return choose(std::min(n, steps), bytes, report.state, report.tape);
+  };
 
   std::int64_t left = steps;
   Account account;
@@ -271,6 +294,11 @@ void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions&
     loop.restore_adjoint(progress->adjoint);
     carrier.finished = true;
   }
+  const schedule::TierSplits splits = splits_for(
+      loop, files, first_state, steps, options, [&](std::int64_t n) { return in_memory(n).forward_steps; },
+      report.state);
+  const schedule::TierShape shape = schedule::tier_shape(splits, steps);
+  report.disk_slots = shape.places;
   double last = seconds_now(CLOCK_MONOTONIC);
   carrier.progressed = [&](std::int64_t now) {
     const double time = seconds_now(CLOCK_MONOTONIC);
@@ -285,38 +313,54 @@ void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions&
       ++report.measured_forward_steps;
     }
   };
-  const auto state_at = [&](std::size_t segment) {
-    std::size_t nearest = segment;
-    while (nearest > 0 && !files.has_state(at[nearest])) --nearest;
-    if (nearest == 0)
-      loop.restore(first_state.data());
-    else
-      loop.restore(files.read_state(at[nearest])->data());
-    for (; nearest < segment; ++nearest) {
-      go(at[nearest], at[nearest + 1]);
-      files.write_state(at[nearest + 1], state_of(loop));
+  // The working state becomes the last of these, by way of those that are not on disk yet.
+  const auto go_to_last = [&](std::span<const std::int64_t> kept) {
+    std::size_t nearest = kept.size() - 1;
+    while (nearest > 0 && !files.has_state(kept[nearest])) --nearest;
+    loop.restore(nearest == 0 ? first_state.data() : files.read_state(kept[nearest])->data());
+    for (; nearest + 1 < kept.size(); ++nearest) {
+      go(kept[nearest], kept[nearest + 1]);
+      files.write_state(kept[nearest + 1], state_of(loop));
+    }
+  };
+  const auto each_leaf = [&](const auto& leaf) {
+    std::vector<std::int64_t> kept{0};
+    std::int64_t to = steps;
+    for (const std::int64_t x : splits) {
+      const std::int64_t from = kept.back() + std::abs(x);
+      if (x > 0) {
+        kept.push_back(from);
+        continue;
+      }
+      leaf(std::span<const std::int64_t>(kept), from, to);
+      to = from;
+      if (x == 0 && kept.size() > 1) kept.pop_back();
     }
   };
   // The forward counts are those of a run that nothing interrupts.
-  report.forward_steps = at[at.size() - 2];
-  for (std::size_t i = 0; i + 1 < at.size(); ++i) {
-    const std::int64_t length = at[i + 1] - at[i];
-    predict(
-        *make(choose(length, bytes, report.state, report.tape), length), length,
-        [&](std::int64_t) { return report.state; }, [&](std::int64_t) { return report.tape; },
-        report.forward_steps, report.peak);
-  }
+  report.forward_steps = shape.advances + (shape.at.empty() ? 0 : shape.at.back());
+  std::map<std::int64_t, std::int64_t> forward;  // by the length of a leaf
+  each_leaf([&](std::span<const std::int64_t>, std::int64_t from, std::int64_t to) {
+    const auto [it, is_new] = forward.try_emplace(to - from, 0);
+    if (is_new)
+      predict(
+          *make(in_memory(to - from), to - from), to - from, [&](std::int64_t) { return report.state; },
+          [&](std::int64_t) { return report.tape; }, it->second, report.peak);
+    report.forward_steps += it->second;
+  });
   report.peak += report.beside;
-  for (std::size_t i = at.size() - 1; i-- > 0;) {
-    const std::int64_t length = std::min(left, at[i + 1]) - at[i];
+  each_leaf([&](std::span<const std::int64_t> kept, std::int64_t from, std::int64_t to) {
+    const std::int64_t length = std::min(left, to) - from;
     if (length > 0) {
-      state_at(i);
-      carrier.run(*make(choose(length, bytes, report.state, report.tape), length), at[i]);
-      files.write_progress(left = at[i], loop.save_adjoint());
+      go_to_last(kept);
+      go(kept.back(), from);
+      carrier.run(*make(in_memory(length), length), from);
+      files.write_progress(left = from, loop.save_adjoint());
     }
-    if (i > 0) files.remove_state(at[i]);
-  }
+    if (from == kept.back() && from > 0) files.remove_state(from);
+  });
   files.remove_progress();
+  files.remove_splits();
   report.measured_peak = account.peak;
 }
 
@@ -373,7 +417,7 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
   report.schedule = choice.name;
   report.slots = choice.slots;
   if (!options.folder.empty()) {
-    reverse_with_files(loop, steps, options, choice, bytes, report);
+    reverse_with_files(loop, steps, options, bytes, report);
     return report;
   }
   predict(

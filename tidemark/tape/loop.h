@@ -23,6 +23,8 @@ struct CheckpointOptions {
   // arguments it goes on where it was. `disk` is for snapshots.
   std::string folder;
   Bytes disk = 0;
+  // To write or to read one snapshot there; negative: measured with the first.
+  double disk_seconds = -1;
   // At most so often; every step where it is 0.
   double progress_seconds = 1;
   // Steps that differ: time and sizes of each (see measure_steps). Empty: all are like the first.

@@ -19,7 +19,7 @@ struct Header {
   char magic[8] = {'T', 'M', 'L', 'O', 'O', 'P', '0', '1'};
   std::int64_t steps = 0;
   std::uint64_t given = 0;
-  std::int64_t number = 0;  // the step of a state, the steps left of progress
+  std::int64_t number = 0;  // the step of a state, the steps left of progress, all steps of splits
   std::int64_t bytes = 0;
   std::uint64_t sum = 0;  // of the contents, and of all above
 };
@@ -159,5 +159,19 @@ void LoopFiles::write_progress(std::int64_t left, std::span<const std::byte> adj
   write(progress_path(), left, adjoint);
 }
 void LoopFiles::remove_progress() const { ::unlink(progress_path().c_str()); }
+
+std::string LoopFiles::splits_path() const { return folder_ + "/splits.tidemark"; }
+std::optional<std::vector<std::int64_t>> LoopFiles::read_splits() const {
+  std::int64_t number = 0;
+  const auto contents = read(splits_path(), number);
+  if (!contents) return std::nullopt;
+  std::vector<std::int64_t> splits(contents->size() / sizeof(std::int64_t));
+  if (!splits.empty()) std::memcpy(splits.data(), contents->data(), splits.size() * sizeof(std::int64_t));
+  return splits;
+}
+void LoopFiles::write_splits(std::span<const std::int64_t> splits) const {
+  write(splits_path(), identity_.steps, std::as_bytes(splits));
+}
+void LoopFiles::remove_splits() const { ::unlink(splits_path().c_str()); }
 
 }  // namespace tidemark::tape

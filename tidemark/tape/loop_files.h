@@ -38,9 +38,15 @@ class LoopFiles {
   void write_progress(std::int64_t left, std::span<const std::byte> adjoint) const;
   void remove_progress() const;
 
+  // Which states go to disk (schedule/tier_splits.h), as the first run decided.
+  std::optional<std::vector<std::int64_t>> read_splits() const;
+  void write_splits(std::span<const std::int64_t> splits) const;
+  void remove_splits() const;
+
  private:
   std::string state_path(std::int64_t step) const;
   std::string progress_path() const;
+  std::string splits_path() const;
   std::optional<std::vector<std::byte>> read(const std::string& path, std::int64_t& number) const;
   void write(const std::string& path, std::int64_t number, std::span<const std::byte> contents) const;
 

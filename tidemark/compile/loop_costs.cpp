@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "tidemark/compile/loops.h"
+#include "tidemark/ops/loops.h"
+#include "tidemark/schedule/mixed.h"
+#include "tidemark/schedule/revolve.h"
+#include "tidemark/schedule/schedules.h"
+#include "tidemark/schedule/sized.h"
+
+namespace tidemark {
+
+void LoopCosts::in_tier_at(const TierSpec& tier) {
+  const auto bytes = static_cast<double>(state);
+  write = tier.latency_seconds + bytes / tier.write_bytes_per_second;
+  read = tier.latency_seconds + bytes / tier.read_bytes_per_second;
+}
+
+std::int64_t LoopCosts::in_tier() const {
+  if (!splits.empty()) return schedule::tier_shape(splits, trips).places;
+  return period > 0 ? (trips - 1) / period : 0;
+}
+
+namespace {
+
+double seconds_of(const LoopCosts& c, const schedule::Sized::Counts& n, std::int64_t steps) {
+  return static_cast<double>(n.advances) * c.advance + static_cast<double>(n.taped) * c.taping +
+         static_cast<double>(n.direct) * c.adjoint + static_cast<double>(steps - n.direct) * c.untaping;
+}
+
+schedule::TierPrices prices_in(const LoopCosts& c, Bytes bytes, std::int64_t longest) {
+  schedule::TierPrices p{.body = c.body, .advance = c.advance, .write = c.write, .read = c.read};
+  const auto sized = std::make_shared<const schedule::Sized>(longest, c.state, c.tape, bytes);
+  const auto known = std::make_shared<std::map<std::int64_t, double>>();
+  p.leaf = [c, sized, known](std::int64_t n) {
+    const auto [it, is_new] = known->try_emplace(n, 0);
+    if (is_new) it->second = seconds_of(c, sized->counts(n, false), n);
+    return it->second;
+  };
+  p.last = [c, sized](std::int64_t n) {
+    const schedule::Sized::Counts counts = sized->counts(n, true);
+    return schedule::TierPrices::Last{static_cast<double>(n - counts.first_taped) * c.body +
+                                          static_cast<double>(counts.first_taped) * c.body_taping,
+                                      seconds_of(c, counts, n)};
+  };
+  return p;
+}
+
+// f at 1 .. 64 and 16 times in each octave from there to `end`, straight lines between them: of a convex f never too little.
+std::function<double(std::int64_t)> sampled(std::function<double(std::int64_t)> f, std::int64_t end) {
+  const auto known = std::make_shared<std::map<std::int64_t, double>>();
+  const auto at = [f = std::move(f), known](std::int64_t n) {
+    const auto [it, is_new] = known->try_emplace(n, 0);
+    if (is_new) it->second = f(n);
+    return it->second;
+  };
+  return [at, end](std::int64_t n) {
+    std::int64_t gap = 1;
+    while (32 * gap < n) gap *= 2;
+    gap = std::max<std::int64_t>(1, gap / 2);
+    const std::int64_t low = n / gap * gap, high = std::min(low + gap, end);
+    if (low == n || n == end) return at(n);
+    const double part = static_cast<double>(n - low) / static_cast<double>(high - low);
+    return at(low) * (1 - part) + at(high) * part;
+  };
+}
+
+}  // namespace
+
+void LoopCosts::split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid) {
+  const std::int64_t end = 2 * trips;  // a grid ends behind the loop
+  schedule::TierPrices p = prices_in(*this, bytes, end);
+  // Without tapes there are closed forms.
+  if (tape > 0) {
+    p.leaf = sampled(p.leaf, end);
+    const auto last = p.last;
+    p.last = [first = sampled([last](std::int64_t n) { return last(n).first; }, end),
+              rest = sampled([last](std::int64_t n) { return last(n).rest; }, end)](std::int64_t n) {
+      return schedule::TierPrices::Last{first(n), rest(n)};
+    };
+  }
+  splits = schedule::tier_splits(trips, places, p, grid);
+}
+
+double LoopCosts::first_sweep(Bytes bytes) const {
+  if (online) return static_cast<double>(trips) * body;
+  if (!splits.empty())
+    return schedule::tier_times(splits, trips,
+                                prices_in(*this, bytes, schedule::tier_shape(splits, trips).longest))
+        .first;
+  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
+  const auto taped =
+      static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
+  const double hidden = static_cast<double>(period) * body;
+  return (static_cast<double>(trips) - taped) * body + taped * body_taping +
+         static_cast<double>(in_tier()) * std::max(0.0, write - hidden);
+}
+
+double LoopCosts::reverse_sweep(Bytes bytes) const {
+  if (online) {
+    // What is run again grows little faster than the length; counting up to here takes milliseconds.
+    const std::int64_t counted = std::min<std::int64_t>(trips, 1'000'000);
+    const auto again =
+        static_cast<double>(schedule::online_advances(counted, online_places(bytes, state, trips)));
+    return static_cast<double>(trips) *
+           (again / static_cast<double>(std::max<std::int64_t>(counted, 1)) * advance + adjoint);
+  }
+  if (!splits.empty())
+    return schedule::tier_times(splits, trips,
+                                prices_in(*this, bytes, schedule::tier_shape(splits, trips).longest))
+        .reverse;
+  const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
+  const schedule::Sized sized(segment, state, tape, bytes);
+  double total = seconds_of(*this, sized.counts(last, true), last);
+  if (in_tier() == 0) return total;
+  const double each = seconds_of(*this, sized.counts(period, false), period);
+  total += read + static_cast<double>(in_tier()) * (each + std::max(0.0, read - each));
+  return total;
+}
+
+double LoopCosts::forward_runs(Bytes bytes) const {
+  // With every execution of a step's forward part at a price of 1, and nothing else.
+  LoopCosts counted{.trips = trips,
+                    .state = state,
+                    .tape = tape,
+                    .body = 1,
+                    .advance = 1,
+                    .adjoint = 1,
+                    .body_taping = 1,
+                    .taping = 1,
+                    .period = period,
+                    .splits = splits,
+                    .online = online};
+  return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
+}
+
+double LoopCosts::least_forward_runs(Bytes bytes) const {
+  const Bytes smallest = tape > 0 ? std::min(state, tape) : state;
+  const std::int64_t beside = in_tier() > 0 ? in_tier() + 2 : 0;  // in the tier, and on the way
+  const std::int64_t slots = smallest > 0 ? std::min(trips, 1 + bytes / smallest + beside) : trips;
+  // With slots that hold either, Maddison's; without tapes Griewank and Walther's, of which the first sweep makes all but the last step's at
+  // most, and every step runs in that sweep and inside its adjoint.
+  const std::int64_t steps = tape > 0 ? schedule::mixed_steps(trips, slots) : schedule::revolve_advances(trips, slots) + trips + 1;
+  return static_cast<double>(steps) / static_cast<double>(trips);
+}
+
+}  // namespace tidemark
