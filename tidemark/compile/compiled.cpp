@@ -115,7 +115,7 @@ void Compiled::make_native() {
 
 void Compiled::start_correction() {
   // Where lossy methods are allowed, another plan may give other bits; a device that is not there is never measured.
-  if (!options_.correct || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
+  if (!options_.correct || !options_.plan_file.empty() || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
   correction_ = std::make_unique<Correction>(problem().tasks.size(), [this, fastest = MeasuredPlan{}](const Correction::Learned& learned, const std::function<bool()>& stop) mutable {
     Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
     correct(next.posed, next.profile, learned.times, device_->threads());

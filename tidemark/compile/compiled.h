@@ -87,6 +87,9 @@ struct CompileOptions {
   // again on a thread of its own and takes the new plan at a later step. Bits do not change: plans are lossless.
   bool correct = true;
   std::string plan_cache = "";  // a folder where plans are kept and looked up
+  // A plan (plan::write_plan) to run as it is: nothing is planned or corrected. It has to be one of this program under these options;
+  // for others Error(usage) says what does not fit.
+  std::string plan_file = "";
   // Planned ahead with the first call: each is a list of types that take the place of the last tensors of the arguments.
   std::vector<std::vector<Type>> shapes = {};
 };
