@@ -66,7 +66,8 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
-  if (!s.counted) s.levels = schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, bytes).levels();
+  if (!s.counted)
+    s.levels = schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, area_of_segments(adjoint.attrs, bytes)).levels();
   for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
@@ -80,7 +81,7 @@ void set_inner(Graph& g, Bytes budget) {
 }
 
 // Of the table for states in a tier: for a choice that is priced many times, and for the one that is taken.
-constexpr std::int64_t kGrid = 300, kFineGrid = 2000;
+constexpr std::int64_t kCoarseGrid = 100, kGrid = 300, kFineGrid = 2000;
 
 // A pair as it is and with tapes.
 struct Variant {
@@ -125,6 +126,12 @@ class Loop {
     for (const Variant& v : variants_) most = std::max(most, v.costs.most());
     return most;
   }
+  // With an area of states alone and so many bytes beside it while it is reversed; -1 where there is nothing to gain.
+  double seconds(Bytes bytes, Bytes beside) const { return priced(bytes, beside, kCoarseGrid).seconds; }
+  void apply(Graph& g, Bytes bytes, Bytes beside) const {
+    Choice choice = priced(bytes, beside, kFineGrid);
+    if (choice.seconds >= 0) apply(g, bytes / state() * state(), std::move(choice));
+  }
   void apply(Graph& g, Bytes bytes) const {
     Choice choice = priced(bytes);
     const Variant& v = variants_[choice.variant];
@@ -136,17 +143,7 @@ class Loop {
       c.split_in_tier(area, tier.bytes / c.state, kFineGrid);
       if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds) choice.splits = std::move(c.splits);
     }
-    const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
-    g.nodes[pair_.saving] = v.saving;
-    g.nodes[pair_.adjoint] = v.adjoint;
-    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
-      g.nodes[n].attrs.set("inner", inner);
-      if (choice.tier < 0) continue;
-      g.nodes[n].attrs.set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
-      if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period);
-      if (!choice.splits.empty()) g.nodes[n].attrs.set("splits", choice.splits);
-    }
-    set_area(g, pair_, used(v.costs, bytes));
+    apply(g, used(v.costs, bytes), std::move(choice));
   }
 
  private:
@@ -156,7 +153,24 @@ class Loop {
     std::int64_t tier = -1;
     std::int64_t period = 0;  // of states there, or:
     schedule::TierSplits splits{};
+    Bytes extra = -1;  // where they lie in the area
   };
+  void apply(Graph& g, Bytes area, Choice choice) const {
+    const Variant& v = variants_[choice.variant];
+    const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
+    g.nodes[pair_.saving] = v.saving;
+    g.nodes[pair_.adjoint] = v.adjoint;
+    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
+      g.nodes[n].attrs.set("inner", inner);
+      if (choice.tier >= 0) g.nodes[n].attrs.set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
+      if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period).set("longest", choice.period);
+      if (!choice.splits.empty())
+        g.nodes[n].attrs.set("splits", choice.splits).set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
+      if (choice.extra >= 0) g.nodes[n].attrs.set("extra", choice.extra);
+    }
+    set_area(g, pair_, area);
+  }
+
   static Bytes used(const LoopCosts& c, Bytes bytes) {
     if (c.online) return online_area(online_places(bytes, c.state, c.trips), c.state, c.trips);
     const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
@@ -186,6 +200,19 @@ class Loop {
         if (c.splits.size() > 1) consider(static_cast<std::int64_t>(k));
         c.splits.clear();
       }
+    }
+    return best;
+  }
+
+  Choice priced(Bytes bytes, Bytes beside, std::int64_t grid) const {
+    Choice best;
+    for (std::size_t i = 0; i < variants_.size() && state() > 0; ++i) {
+      LoopCosts c = variants_[i].costs;
+      const std::int64_t places = bytes / c.state;
+      if (c.online || places >= c.trips - 1) return best;
+      c.split_in_area(beside, places, grid);
+      const double seconds = c.first_sweep(bytes) + c.reverse_sweep(bytes);
+      if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, -1, 0, c.splits, beside};
     }
     return best;
   }
@@ -231,6 +258,51 @@ Graph with_areas(Graph g, const std::vector<Loop>& loops, const std::vector<Byte
   return g;
 }
 
+// Loops of which each lives inside the one before it, as in a gradient: the last first sweep is the first one to be reversed.
+bool is_chain(const std::vector<PairNodes>& pairs) {
+  for (std::size_t i = 0; i + 1 < pairs.size(); ++i) {
+    // In the order of their adjoints.
+    if (pairs[i].saving < pairs[i + 1].saving || pairs.back().adjoint < pairs[0].saving) return false;
+  }
+  return pairs.size() > 1;
+}
+
+// What each loop of a chain keeps from its first sweep on, and what it has beside that while it is reversed, when those behind it hold nothing any
+// more: the least time over all ways to share out kUnits of `bytes`.
+struct Share {
+  Bytes kept = 0, beside = -1;  // -1: an area as it is, for both sweeps
+};
+std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes) {
+  constexpr std::int64_t kUnits = 20;
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  // Loops are in the order of their adjoints: the last of them keeps its states longest.
+  std::vector<double> later(kUnits + 1, 0);  // of the loops that run behind, by the units that are left to them
+  std::vector<std::vector<std::pair<std::int64_t, bool>>> taken(loops.size());
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    std::vector<double> next(kUnits + 1, 0);
+    taken[i].resize(kUnits + 1);
+    for (std::int64_t left = 0; left <= kUnits; ++left) {
+      for (std::int64_t units = 0; units <= left; ++units) {
+        const Bytes kept = bytes * units / kUnits, beside = bytes * (left - units) / kUnits;
+        const double whole = loops[i].seconds(kept), split = units < left ? loops[i].seconds(kept, beside) : -1;
+        const bool splits = split >= 0 && split < whole;
+        const double seconds = (splits ? split : whole) + later[at(left - units)];
+        if (units == 0 || seconds < next[at(left)]) next[at(left)] = seconds, taken[i][at(left)] = {units, splits};
+      }
+    }
+    later = std::move(next);
+  }
+  std::vector<Share> shares(loops.size());
+  std::int64_t left = kUnits;
+  for (std::size_t i = loops.size(); i-- > 0;) {
+    const auto [units, splits] = taken[i][at(left)];
+    shares[i].kept = bytes * units / kUnits;
+    if (splits) shares[i].beside = bytes * (left - units) / kUnits;
+    left -= units;
+  }
+  return shares;
+}
+
 struct Try {
   bool fits = false;
   double seconds = 0;
@@ -273,8 +345,7 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
   double best_seconds = -1;
   for (const Bytes inner : {RegionCache::kWhatever, RegionCache::kLeast}) {
     const std::vector<Loop> loops = loops_of(graph, inner, options);
-    const auto consider = [&](Bytes bytes) {
-      Graph g = with_areas(graph, loops, share(loops, bytes), inner);
+    const auto keep_if_better = [&](Graph g) {
       const Try t = attempt(g, budget, options, time_limit / 8);
       if (t.fits && (best_seconds < 0 || t.seconds < best_seconds)) {
         best_seconds = t.seconds;
@@ -282,16 +353,34 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
       }
       return t.fits;
     };
+    const auto consider = [&](Bytes bytes) { return keep_if_better(with_areas(graph, loops, share(loops, bytes), inner)); };
     if (!consider(0)) continue;
     // Halving between what fits and what does not, until a snapshot more or less is all the difference.
     Bytes most = 0, unit = std::numeric_limits<Bytes>::max();
     for (const Loop& loop : loops)
       most += loop.most(), unit = std::min(unit, std::max<Bytes>(1, loop.state()));
     unit = std::min(unit, std::max<Bytes>(1, most / 1024));
+    const Bytes all = most;
     Bytes low = 0, high = std::min(most, budget) + 1;
     for (int k = 0; k < 24 && high - low > unit; ++k) {
       const Bytes middle = low + (high - low) / 2;
       (consider(middle) ? low : high) = middle;
+    }
+    if (inner != RegionCache::kWhatever || !is_chain(pairs_of(graph)) || low == 0) continue;
+    // What is beside an area is there for one loop at a time: more may fit than side by side.
+    high = std::min(all, low + low / 4) + 1, low /= 2;
+    for (int k = 0; k < 4; ++k) {
+      const Bytes middle = k == 0 ? high - 1 : low + (high - low) / 2;
+      const std::vector<Share> shares = chain_shares(loops, middle);
+      Graph g = graph;
+      set_inner(g, inner);
+      for (std::size_t i = 0; i < loops.size(); ++i) {
+        if (shares[i].beside >= 0)
+          loops[i].apply(g, shares[i].kept, shares[i].beside);
+        else
+          loops[i].apply(g, shares[i].kept);
+      }
+      (keep_if_better(std::move(g)) ? low : high) = middle;
     }
   }
   return best;
@@ -320,7 +409,7 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
       continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     const std::int64_t places = online_places(s.bytes, s.state, s.trips);
-    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape, s.counted ? places * s.state : s.bytes);
+    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape, s.counted ? places * s.state : area_of_segments(n.attrs, s.bytes));
     Bytes step = 0;
     for (std::size_t r = 0; r < n.regions.size(); ++r) {
       const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
@@ -329,11 +418,18 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
             step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
                       .arena);
     }
-    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .splits = splits_of(n.attrs), .online = s.counted};
+    const LoopCosts costs{.trips = s.trips,
+                          .state = s.state,
+                          .tape = s.tape,
+                          .splits = splits_of(n.attrs),
+                          .extra = n.attrs.integer("extra", -1),
+                          .online = s.counted};
     std::string kept;
-    if (s.in_tier)
+    if (n.attrs.find("tier") != nullptr)
       kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
-    if (sized.taped() && sized.all_at_once() && !s.in_tier) {
+    else if (s.split)
+      kept = fmt::format("{} states, and while it is reversed ", with_commas(costs.in_tier()));
+    if (sized.taped() && sized.all_at_once() && !s.split) {
       kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
     } else {
       kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
@@ -342,7 +438,7 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
     }
     lines.push_back(fmt::format(
         "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step (at least {:.2g}); all states would take {}",
-        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
+        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + s.extra + step), kept, format_bytes(step),
         costs.forward_runs(s.bytes), costs.least_forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;

@@ -61,6 +61,8 @@ struct LoopCosts {
   std::int64_t period = 0;
   schedule::TierSplits splits;
   double write = 0, read = 0;
+  // Not negative: by splits too, but all states lie in the area, and segments have so many bytes, only in the reverse sweep.
+  Bytes extra = -1;
   // The length is known only at the end: `trips` is the most, which all seconds are of. No tapes, no tiers.
   bool online = false;
 
@@ -74,8 +76,9 @@ struct LoopCosts {
   // No schedule has fewer with states and tapes of these sizes in so many bytes and in the places in use in the tier.
   double least_forward_runs(Bytes bytes) const;
   void in_tier_at(const TierSpec& tier);  // sets the seconds of copies
-  // Sets the splits of least time; `grid`: see schedule/tier_splits.h.
+  // Sets the splits of least time for segments in so many bytes; `grid`: see schedule/tier_splits.h.
   void split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid);
+  void split_in_area(Bytes beside, std::int64_t places, std::int64_t grid);
   std::int64_t in_tier() const;  // the most states there at once
 };
 // What the loops of a graph keep in tier k.

@@ -125,9 +125,10 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
   // States in a tier, of either half of a pair.
   const auto stored = [&](LoopCosts& costs) -> std::shared_ptr<LoopStore> {
-    if (spec.attrs.find("tier") == nullptr) return nullptr;
     costs.period = spec.attrs.integer("period", 0);
+    costs.extra = spec.attrs.integer("extra", -1);
     if (costs.period == 0) costs.splits = splits_of(spec.attrs);
+    if (spec.attrs.find("tier") == nullptr) return nullptr;
     const TierSpec& tier = options.tiers.at(static_cast<std::size_t>(spec.attrs.integer("tier")));
     costs.in_tier_at(tier);
     return options.regions->store(spec.attrs.integer("store"), tier, costs.state, costs.in_tier());
