@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tidemark/compile/compile.h"
@@ -18,14 +19,12 @@
 namespace tidemark {
 namespace {
 
-// Three bodies of different cost; the state of the second is twice as large.
+// Bodies of different cost; the third's state is twice as large, and it is short.
 Tensor three(const Tensors& in) {
-  const Tensor first =
-      scan(150, in[0], [&](const Tensor& u) { return u + 0.1 * in[1] * (roll(u, 1, 0) - u); });
-  const Tensor second = scan(90, concat(Tensors{first, in[1]}, 0),
-                             [&](const Tensor& u) { return u + 0.01 * sin(u) * tanh(u * 0.3); });
-  const Tensor third = scan(120, slice(second, 0, 0, in[0].shape()[0]),
-                            [&](const Tensor& u) { return u * 0.999 + 0.01 * sin(in[1] * u); });
+  const Tensor first = scan(150, in[0], [&](const Tensor& u) { return u + 0.01 * sin(in[1] * u); });
+  const Tensor second = scan(140, first, [&](const Tensor& u) { return u + 0.01 * sin(in[1] + u); });
+  const Tensor third =
+      scan(5, concat(Tensors{second, in[1]}, 0), [&](const Tensor& u) { return u + 0.1 * sin(roll(u, 1, 0)); });
   return sum(square(third));
 }
 
@@ -43,13 +42,13 @@ bool has_extra(const Compiled& c) {
 }
 
 TEST(LoopChains, TheSameBitsThePromisedPeakAndNativeCodeAlike) {
-  const Tensor x = sin(cast(arange(256), DType::f64) * 0.1);
+  const Tensor x = sin(cast(arange(512), DType::f64) * 0.1);
   const Tensors in{x, 0.3 + 0.1 * cos(x)};
   const auto step = [](const Tensors& t) { return value_and_grad(three)(t); };
   const std::vector<double> wanted = bits(flatten(step(in)));
   int chained = 0;
   double last = 0;
-  for (const Bytes budget : {400_KiB, 120_KiB, 90_KiB, 70_KiB}) {
+  for (const Bytes budget : {240_KiB, 160_KiB, 120_KiB, 90_KiB}) {
     SCOPED_TRACE(budget);
     auto f = compile(step, {.memory = budget});
     for (int repeat = 0; repeat < 2; ++repeat) {
@@ -65,12 +64,8 @@ TEST(LoopChains, TheSameBitsThePromisedPeakAndNativeCodeAlike) {
     EXPECT_EQ(lines.size(), 3u);
     if (!has_extra(c)) continue;
     ++chained;
-    EXPECT_NE(lines[0].find("states, and while it is reversed") == std::string::npos
-                  ? lines[1].find("states, and while it is reversed")
-                  : 0,
-              std::string::npos)
-        << lines[0] << "\n"
-        << lines[1];
+    const auto says = [](const std::string& line) { return line.find("states, and while it is reversed") != std::string::npos; };
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), says)) << lines[0];
     if (chained > 1) continue;
     auto native = compile(step, {.memory = budget, .native = true});
     const std::vector<double> got = bits(flatten(native(in)));

@@ -369,7 +369,7 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
     if (inner != RegionCache::kWhatever || !is_chain(pairs_of(graph)) || low == 0) continue;
     // What is beside an area is there for one loop at a time: more may fit than side by side.
     high = std::min(all, low + low / 4) + 1, low /= 2;
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < 6; ++k) {
       const Bytes middle = k == 0 ? high - 1 : low + (high - low) / 2;
       const std::vector<Share> shares = chain_shares(loops, middle);
       Graph g = graph;
