@@ -15,15 +15,26 @@
 
 namespace tidemark {
 
-Bytes loop_bytes(const Graph& graph, std::size_t tier) {
-  Bytes bytes = 0;
-  for (const Node& n : graph.nodes) {
-    if (n.op != &scan_adjoint_op || n.attrs.find("tier") == nullptr ||
-        n.attrs.integer("tier") != static_cast<std::int64_t>(tier))
-      continue;
+Bytes loop_bytes(const Node& n, std::size_t tier) {
+  Bytes bytes = n.attrs.find("inner_tiers") == nullptr ? 0 : n.attrs.integers("inner_tiers").at(tier);
+  if (n.op == &scan_adjoint_op && n.attrs.integer("tier", -1) == static_cast<std::int64_t>(tier)) {
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     bytes += schedule::tier_shape(splits_of(n.attrs), s.trips).places * s.state;
   }
+  return bytes;
+}
+
+bool copies_can_fail(const Node& n, std::span<const TierSpec> tiers) {
+  for (std::size_t k = 0; k < tiers.size(); ++k) {
+    const bool used = n.attrs.integer("tier", -1) == static_cast<std::int64_t>(k) || loop_bytes(n, k) > 0;
+    if (used && tiers[k].can_fail()) return true;
+  }
+  return false;
+}
+
+Bytes loop_bytes(const Graph& graph, std::size_t tier) {
+  Bytes bytes = 0;
+  for (const Node& n : graph.nodes) bytes += loop_bytes(n, tier);
   return bytes;
 }
 
@@ -80,6 +91,21 @@ void set_inner(Graph& g, Bytes budget) {
   }
 }
 
+// Once every loop has its regions.
+void note_inner_tiers(Graph& g, const PoseOptions& options) {
+  if (options.tiers.empty()) return;
+  for (Node& n : g.nodes) {
+    if (!is_loop(*n.op)) continue;
+    std::vector<std::int64_t> held(options.tiers.size(), 0);
+    for (const Graph& region : n.regions) {
+      if (!has_loops(region)) continue;
+      const PlannedRegion& planned = options.regions->at(region, n.attrs.integer("inner", RegionCache::kWhatever), options);
+      for (std::size_t k = 0; k < planned.in_tiers.size(); ++k) held[k] += planned.in_tiers[k];
+    }
+    if (std::any_of(held.begin(), held.end(), [](Bytes b) { return b > 0; })) n.attrs.set("inner_tiers", held);
+  }
+}
+
 // Of the table for states in a tier: for a choice that is priced many times, and for the one that is taken.
 constexpr std::int64_t kCoarseGrid = 100, kGrid = 300, kFineGrid = 2000;
 
@@ -92,8 +118,11 @@ struct Variant {
 class Loop {
  public:
   Loop(const Graph& g, const PairNodes& pair, std::size_t loops, Bytes inner, const PoseOptions& options)
-      : pair_(pair), tiers_(options.tiers) {
-    for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops);
+      : pair_(pair), regions_(options.regions), tiers_(options.tiers) {
+    // Loops inside steps have the other half (RegionCache::at).
+    const Node& back = g.nodes[pair.adjoint];
+    const bool nested = std::any_of(back.regions.begin(), back.regions.end(), has_loops);
+    for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops) * (nested ? 2 : 1);
     const Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
     const auto seconds = [&](const Graph& region) {
       return options.regions->at(region, inner, options).seconds;
@@ -104,7 +133,7 @@ class Loop {
     plain.adjoint = seconds(adjoint.regions[1]);
     variants_.push_back({saving, adjoint, plain});
     // Where the step itself must do with little, there is no room for tapes.
-    if (inner == RegionCache::kLeast || plain.online) return;
+    if (inner != RegionCache::kWhatever || plain.online) return;
     for (const TapeCut kind : {TapeCut::all, TapeCut::cheap}) {
       std::optional<TapedPair> taped = taped_pair(saving, adjoint, kind);
       if (!taped || taped->tape == variants_.back().costs.tape) continue;
@@ -130,7 +159,7 @@ class Loop {
   double seconds(Bytes bytes, Bytes beside) const { return priced(bytes, beside, kCoarseGrid).seconds; }
   void apply(Graph& g, Bytes bytes, Bytes beside) const {
     Choice choice = priced(bytes, beside, kFineGrid);
-    if (choice.seconds >= 0) apply(g, bytes / state() * state(), std::move(choice));
+    if (choice.seconds >= 0) apply(g, std::move(choice));
   }
   void apply(Graph& g, Bytes bytes) const {
     Choice choice = priced(bytes);
@@ -138,12 +167,12 @@ class Loop {
     if (!choice.splits.empty() && v.costs.trips > kGrid) {
       LoopCosts c = v.costs;
       const TierSpec& tier = tiers_[static_cast<std::size_t>(choice.tier)];
-      const Bytes area = used(c, bytes);
+      const Bytes area = choice.area;
       c.in_tier_at(tier);
       c.split_in_tier(area, tier.bytes / c.state, kFineGrid);
       if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds) choice.splits = std::move(c.splits);
     }
-    apply(g, used(v.costs, bytes), std::move(choice));
+    apply(g, std::move(choice));
   }
 
  private:
@@ -154,21 +183,23 @@ class Loop {
     std::int64_t period = 0;  // of states there, or:
     schedule::TierSplits splits{};
     Bytes extra = -1;  // where they lie in the area
+    Bytes area = 0;
   };
-  void apply(Graph& g, Bytes area, Choice choice) const {
+  void apply(Graph& g, const Choice& choice) const {
     const Variant& v = variants_[choice.variant];
+    const std::int64_t store = choice.tier >= 0 ? regions_->new_store() : 0;
     const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
     g.nodes[pair_.saving] = v.saving;
     g.nodes[pair_.adjoint] = v.adjoint;
     for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
       g.nodes[n].attrs.set("inner", inner);
-      if (choice.tier >= 0) g.nodes[n].attrs.set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
+      if (choice.tier >= 0) g.nodes[n].attrs.set("tier", choice.tier).set("store", store);
       if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period).set("longest", choice.period);
       if (!choice.splits.empty())
         g.nodes[n].attrs.set("splits", choice.splits).set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
       if (choice.extra >= 0) g.nodes[n].attrs.set("extra", choice.extra);
     }
-    set_area(g, pair_, area);
+    set_area(g, pair_, choice.area);
   }
 
   static Bytes used(const LoopCosts& c, Bytes bytes) {
@@ -181,13 +212,15 @@ class Loop {
     Choice best;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       LoopCosts c = variants_[i].costs;
-      const Bytes area = used(c, bytes);
+      Bytes area = used(c, bytes);
       const auto consider = [&](std::int64_t tier) {
         const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
-        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, tier, c.period, c.splits};
+        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, tier, c.period, c.splits, -1, area};
       };
       consider(-1);
-      for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0 && !c.online; ++k) {
+      if (area == c.most() || c.state == 0 || c.online || bytes < 2 * c.state) continue;
+      area = used(c, bytes - 2 * c.state);  // by way of which states go to a tier and come back
+      for (std::size_t k = 0; k < tiers_.size(); ++k) {
         c.in_tier_at(tiers_[k]);
         const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
         for (std::int64_t segments = 2; segments <= most;
@@ -212,12 +245,13 @@ class Loop {
       if (c.online || places >= c.trips - 1) return best;
       c.split_in_area(beside, places, grid);
       const double seconds = c.first_sweep(bytes) + c.reverse_sweep(bytes);
-      if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, -1, 0, c.splits, beside};
+      if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, -1, 0, c.splits, beside, places * c.state};
     }
     return best;
   }
 
   PairNodes pair_;
+  std::shared_ptr<RegionCache> regions_;
   std::vector<TierSpec> tiers_;
   std::vector<Variant> variants_;
 };
@@ -318,6 +352,19 @@ Try attempt(const Graph& g, Bytes budget, const PoseOptions& options, double tim
           plan.seconds};
 }
 
+// What a step takes at least, and at most, of those with loops inside, which are worth budgets between the two.
+std::pair<Bytes, Bytes> inner_range(const Graph& graph, const PoseOptions& options) {
+  Bytes least = 0, most = 0;
+  for (const PairNodes& pair : pairs_of(graph)) {
+    for (const Graph& region : graph.nodes[pair.adjoint].regions) {
+      if (!has_loops(region)) continue;
+      least = std::max(least, options.regions->at(region, RegionCache::kLeast, options).arena);
+      most = std::max(most, options.regions->at(region, RegionCache::kWhatever, options).arena);
+    }
+  }
+  return {least, most};
+}
+
 }  // namespace
 
 Graph smallest_loops(Graph graph) {
@@ -343,9 +390,19 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
   if (attempt(best, budget, options, 0).fits) return best;
   best = smallest_loops(graph);
   double best_seconds = -1;
-  for (const Bytes inner : {RegionCache::kWhatever, RegionCache::kLeast}) {
+  std::vector<Bytes> inners{RegionCache::kWhatever, RegionCache::kLeast};
+  const auto [least, most_inside] = inner_range(graph, options);
+  for (const double part : {0.5, 0.2, 0.05}) {
+    const auto inner = least + static_cast<Bytes>(part * static_cast<double>(most_inside - least));
+    if (inner > least && inner < budget) inners.push_back(inner);
+  }
+  for (const Bytes inner : inners) {
     const std::vector<Loop> loops = loops_of(graph, inner, options);
     const auto keep_if_better = [&](Graph g) {
+      note_inner_tiers(g, options);
+      for (std::size_t k = 0; k < options.tiers.size(); ++k) {
+        if (loop_bytes(g, k) > options.tiers[k].bytes) return false;
+      }
       const Try t = attempt(g, budget, options, time_limit / 8);
       if (t.fits && (best_seconds < 0 || t.seconds < best_seconds)) {
         best_seconds = t.seconds;

@@ -28,6 +28,7 @@ struct PlannedRegion {
   Bytes arena = 0;                     // what its values take, workspace of its kernels included
   std::shared_ptr<const Posed> posed;  // as it was planned, for emit
   std::shared_ptr<const Program> program;
+  std::vector<Bytes> in_tiers;  // what loops inside keep there
 };
 // Regions by their hash and budget: the same body is posed many times while a budget is split.
 class TIDEMARK_API RegionCache {
@@ -38,10 +39,12 @@ class TIDEMARK_API RegionCache {
   const PlannedRegion& at(const Graph& region, Bytes budget, const PoseOptions& options);
   // What both kernels of the pair with this number (`store`) use; its states lie in that tier.
   std::shared_ptr<LoopStore> store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count);
+  std::int64_t new_store() { return next_store_++; }
 
  private:
   std::map<std::string, PlannedRegion> regions_;
-  std::map<std::string, std::shared_ptr<LoopStore>> stores_;
+  std::map<std::int64_t, std::shared_ptr<LoopStore>> stores_;
+  std::int64_t next_store_ = 0;
 };
 
 struct LoopTask {
@@ -81,8 +84,11 @@ struct LoopCosts {
   void split_in_area(Bytes beside, std::int64_t places, std::int64_t grid);
   std::int64_t in_tier() const;  // the most states there at once
 };
-// What the loops of a graph keep in tier k.
+// What the loops of a graph, and those inside their steps, keep in tier k.
 TIDEMARK_API Bytes loop_bytes(const Graph& graph, std::size_t tier);
+Bytes loop_bytes(const Node& node, std::size_t tier);
+// Whether states of a loop, or of those inside its steps, lie in a tier that can fail.
+bool copies_can_fail(const Node& node, std::span<const TierSpec> tiers);
 // The tiers with what loops leave of them, which is the planner's.
 std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec> tiers);
 
