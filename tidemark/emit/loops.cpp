@@ -42,7 +42,10 @@ class ScanWriter {
         saving_(t.node.op == &scan_saving_op) {
     if (!saving_) return;
     bytes_ = t.node.attrs.integer("bytes");
-    tape_ = t.node.attrs.integer("tape", 0);
+    if (t.node.attrs.find("splits") == nullptr)
+      tape_ = t.node.attrs.integer("tape", 0);
+    else
+      splits_ = t.node.attrs.integers("splits");
   }
 
   void write() {
@@ -66,7 +69,13 @@ class ScanWriter {
         snapshot += round_up(size(body_.inputs[static_cast<std::size_t>(i)]), 64);
       }
     }
-    const bool stops = saving_ && !all_taped;
+    const bool stops = saving_ && !all_taped && splits_.empty();
+    if (!splits_.empty()) {
+      out_ += "    // The steps whose states are kept.\n    constexpr std::int64_t kept_at[] = {";
+      std::int64_t step = 0;
+      for (std::size_t k = 0; splits_[k] > 0; ++k) out_ += fmt::format("{}, ", step += splits_[k]);
+      out_ += "-1};\n    std::int64_t kept = 0;\n";
+    }
     if (stops) {
       work = declare_sized(s_.trips, snapshot, tape_, bytes_, t_.node.attrs.integer("levels", 0), 0, out_);
       out_ += fmt::format(
@@ -100,6 +109,15 @@ class ScanWriter {
                               offset_of[i]);
       }
       out_ += "      }\n";
+    }
+    if (!splits_.empty()) {
+      out_ += "      if (i + 1 == kept_at[kept]) {\n";
+      for (std::size_t i = 0; i < c; ++i) {
+        if (offset_of[i] >= 0)
+          out_ += fmt::format("        q[{}] = {} + kept * {} + {};\n", in + i, t_.out.back(), snapshot,
+                              offset_of[i]);
+      }
+      out_ += "        ++kept;\n      }\n";
     }
     for (std::size_t i = c; i < consts; ++i)
       out_ += fmt::format("      q[{}] = {} + t * {};\n", i, t_.in[i], size(body_.inputs[i]));
@@ -139,6 +157,7 @@ class ScanWriter {
   const Graph& body_;
   bool saving_;
   Bytes bytes_ = 0, tape_ = 0;
+  std::vector<std::int64_t> splits_;
 };
 
 class AdjointWriter {
@@ -161,10 +180,19 @@ class AdjointWriter {
     if (again_) out_ += fmt::format("    copy(area, {}, {});\n", t_.in[0], s_.bytes);
     Bytes work = 0;
     if (again_) {
-      work = round_up((depths_of(s_.trips, s_.state, s_.tape, s_.bytes) + 2) * 8, 64);
-      work += declare_sized(s_.trips, s_.state, s_.tape, s_.bytes, s_.levels, work, out_);
+      const std::int64_t longest = t_.node.attrs.integer("longest", s_.trips);
+      work = round_up((depths_of(longest, s_.state, s_.tape, segments()) + 2) * 8, 64);
+      work += declare_sized(longest, s_.state, s_.tape, segments(), s_.levels, work, out_);
       working_ = work;
       work += 2 * s_.state;
+    }
+    if (s_.split) {
+      kept_ = work;
+      work += round_up((s_.bytes / s_.state + 1) * 8, 64);
+      out_ += fmt::format("    const Bytes segments = work + {};  // where they are reversed\n", work);
+      work += round_up(s_.extra, 64) + s_.state;
+    } else if (again_) {
+      out_ += "    const Bytes segments = area;\n";
     }
     for (std::size_t i = 0; i < a; ++i)
       second_.push_back(work), work += round_up(adjoint().type(adjoint().outputs[i]).bytes(), 64);
@@ -201,6 +229,7 @@ class AdjointWriter {
   }
 
  private:
+  Bytes segments() const { return s_.split ? s_.extra : s_.bytes; }
   const Graph& advance() const { return t_.node.regions[0]; }
   const Graph& adjoint() const { return t_.node.regions[1]; }
   const std::string& given(int i) const { return t_.in[at(i)]; }
@@ -270,12 +299,13 @@ class AdjointWriter {
         "      for (std::int64_t i = from; i < to; ++i) state = step(i, state, i + 1 == to && into != "
         "nullptr ? into : working(i));\n"
         "      return state;\n    }};\n"
-        "    const auto place = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? nullptr : area + "
+        "    std::int64_t from = 0;\n    Bytes root = nullptr;  // the segment at hand, and its state\n"
+        "    const auto place = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? root : segments + "
         "(depth - 1) * {1}; }};\n",
         working_, s_.state);
     if (taped) {
       out_ += fmt::format(
-          "    const auto tape = [&](std::int64_t k) {{ return area + {0} - (k + 1) * {1}; }};\n"
+          "    const auto tape = [&](std::int64_t k) {{ return segments + {0} - (k + 1) * {1}; }};\n"
           "    // The tapes of [from, to) but the last, from a state that lies in the area at `depth`, or "
           "not (0).\n"
           "    const auto leaf = [&](std::int64_t from, std::int64_t to, Bytes state, std::int64_t depth) "
@@ -289,11 +319,15 @@ class AdjointWriter {
           "      reverse(to - 1, state);\n"
           "      for (std::int64_t i = to - 1; i-- > from;) reverse_tape(i, tape(i - from));\n"
           "    }};\n",
-          s_.bytes, s_.tape, s_.state);
+          segments(), s_.tape, s_.state);
     } else {
       out_ +=
           "    const auto leaf = [&](std::int64_t from, std::int64_t, Bytes state, std::int64_t) { "
           "reverse(from, state); };\n";
+    }
+    if (s_.split) {
+      write_segments();
+      return;
     }
     out_ += fmt::format(
         "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
@@ -304,26 +338,60 @@ class AdjointWriter {
         taped ? " + 1" : "", taped ? "" : " && depth < sized.depths");
     if (taped)
       out_ += "    for (to = n; to > kept[depth]; --to) reverse_tape(to - 1, tape(to - 1 - kept[depth]));\n";
-    out_ +=
-        "    while (to > 0) {\n"
-        "      const std::int64_t top = kept[depth];\n"
-        "      if (top == to) {\n"
-        "        --depth;\n"
-        "      } else if (to - top <= sized.leaf(depth)) {\n"
-        "        leaf(top, to, place(depth), depth);\n"
-        "        to = top;\n"
-        "      } else {\n"
-        "        const std::int64_t split = top + sized.split(to - top, depth);\n"
-        "        if (to - split <= sized.leaf(depth + 1)) {\n"
-        "          leaf(split, to, advance(top, split, place(depth), nullptr), 0);\n"
-        "          to = split;\n"
-        "        } else {\n"
-        "          advance(top, split, place(depth), place(depth + 1));\n"
-        "          kept[++depth] = split;\n"
-        "        }\n"
-        "      }\n"
-        "    }\n";
+    out_ += kSegment;
   }
+
+  // Segment by segment, between states that the first sweep kept.
+  void write_segments() {
+    out_ += "    constexpr std::int64_t splits[] = {";
+    for (const std::int64_t x : t_.node.attrs.integers("splits")) out_ += fmt::format("{}, ", x);
+    out_ += fmt::format(
+        "}};\n"
+        "    const auto reverse_segment = [&](std::int64_t to) {{\n"
+        "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
+        "    std::int64_t depth = 0;\n"
+        "    kept[0] = from;\n"
+        "{0}    }};\n"
+        "    auto* kept = (std::int64_t*)(work + {1});\n"
+        "    std::int64_t depth = 0, end = n, next = 0;\n"
+        "    kept[0] = 0;\n"
+        "    for (; splits[next] > 0; ++next, ++depth) kept[depth + 1] = kept[depth] + splits[next];\n"
+        "    for (; end > 0; ++next) {{\n"
+        "      const std::int64_t top = kept[depth], x = splits[next];\n"
+        "      from = top + (x < 0 ? -x : x);\n"
+        "      root = depth == 0 ? nullptr : area + (depth - 1) * {2};\n"
+        "      if (x > 0) {{\n"
+        "        advance(top, from, root, area + depth * {2});\n"
+        "        kept[++depth] = from;\n"
+        "        continue;\n"
+        "      }}\n"
+        "      if (x < 0) root = advance(top, from, root, segments + {3});\n"
+        "      reverse_segment(end);\n"
+        "      end = from;\n"
+        "      if (x == 0 && depth > 0) --depth;\n"
+        "    }}\n",
+        kSegment, kept_, s_.state, round_up(s_.extra, 64));
+  }
+
+  static constexpr const char* kSegment =
+      "    while (to > from) {\n"
+      "      const std::int64_t top = kept[depth];\n"
+      "      if (top == to) {\n"
+      "        --depth;\n"
+      "      } else if (to - top <= sized.leaf(depth)) {\n"
+      "        leaf(top, to, place(depth), depth);\n"
+      "        to = top;\n"
+      "      } else {\n"
+      "        const std::int64_t split = top + sized.split(to - top, depth);\n"
+      "        if (to - split <= sized.leaf(depth + 1)) {\n"
+      "          leaf(split, to, advance(top, split, place(depth), nullptr), 0);\n"
+      "          to = split;\n"
+      "        } else {\n"
+      "          advance(top, split, place(depth), place(depth + 1));\n"
+      "          kept[++depth] = split;\n"
+      "        }\n"
+      "      }\n"
+      "    }\n";
 
   const Task& t_;
   const RegionName& region_;
@@ -331,7 +399,7 @@ class AdjointWriter {
   AdjointShape s_;
   bool again_;
   std::vector<Bytes> offsets_, tapes_, second_;
-  Bytes working_ = 0, work_ = 0;
+  Bytes working_ = 0, kept_ = 0, work_ = 0;
 };
 
 void write_cond(const Task& t, const RegionName& region, std::string& out) {
