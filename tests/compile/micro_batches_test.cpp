@@ -189,11 +189,11 @@ TEST(MicroBatches, CutLoops) {
   }
   // Whatever the budget, the bits of the same parts with everything kept.
   const Bytes all = split_up.plan_for(w, x, y).peak_predicted();
-  auto least = compile(value_and_grad(recurrent_loss), {.memory = Budget::minimum(), .micro_batches = 4});
+  auto least = compile(value_and_grad(recurrent_loss), {.memory = Budget::minimum(), .time_limit = 0.3, .micro_batches = 4});
   EXPECT_EQ(bits(least(w, x, y)), a);
   const Bytes peak = least.plan_for(w, x, y).peak_predicted();
   EXPECT_LT(peak, all);
-  auto between = compile(value_and_grad(recurrent_loss), {.memory = (peak + all) / 2, .micro_batches = 4});
+  auto between = compile(value_and_grad(recurrent_loss), {.memory = (peak + all) / 2, .time_limit = 0.3, .micro_batches = 4});
   EXPECT_EQ(bits(between(w, x, y)), a);
 }
 
@@ -212,6 +212,32 @@ TEST(MicroBatches, CutLoopsInLoops) {
   const auto parts = compile(value_and_grad(f), {.micro_batches = 2})(w, x);
   EXPECT_NEAR(parts.value.item<float>(), whole.value.item<float>(), 1e-5);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(parts.grad.data<float>()[i], whole.grad.data<float>()[i], 1e-5) << i;
+}
+
+TEST(MicroBatches, CutLoopsWhoseLengthIsTheSameForAll) {
+  const auto f = [](const Tensor& w, const Tensor& x) {
+    const auto last = while_loop([](const std::pair<Tensor, Tensor>& s) { return s.second < 5.0; },
+                                      [&](const std::pair<Tensor, Tensor>& s) { return std::pair(tanh(matmul(s.first, w)), s.second + 2.0); },
+                                      std::pair(x, full({}, 0.0)), {.max_trips = 6});
+    return mean(square(last.state.first));
+  };
+  const Tensor w = ramp({3, 3}, 5), x = ramp({8, 3}, 6);
+  const auto whole = compile(value_and_grad(f))(w, x);
+  auto split_up = compile(value_and_grad(f), {.micro_batches = 4});
+  const auto parts = split_up(w, x);
+  EXPECT_EQ(split_up.plan_for(w, x).micro_batches(), 4);
+  EXPECT_NEAR(parts.value.item<float>(), whole.value.item<float>(), 1e-6);
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(parts.grad.data<float>()[i], whole.grad.data<float>()[i], 1e-6) << i;
+  const auto coupled = [](const Tensor& x) {
+    return sum(while_loop([](const Tensor& s) { return sum(s) < 100.0; }, [](const Tensor& s) { return s * 2.0; }, x, {.max_trips = 9}).state);
+  };
+  try {
+    compile(coupled, {.micro_batches = 4})(full({8, 3}, 1.0));
+    FAIL() << "split";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("samples are coupled: less"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("(in while_loop (micro_batches_test.cpp:"), std::string::npos) << e.what();
+  }
 }
 
 TEST(MicroBatches, DrawInLoopsWhatTheWholeDraws) {

@@ -253,7 +253,6 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     storages.clear();
     return run(arguments, given_up, timeline);
   }
-  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
   measured_ = resident + arena_->measured;
   Tensors outputs;
   outputs.reserve(g.outputs.size());
@@ -276,6 +275,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       outputs.push_back(from_storage(type, std::move(storage)));
     }
   }
+  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
   return outputs;
 }
 

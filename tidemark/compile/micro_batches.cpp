@@ -69,7 +69,7 @@ class Splitting {
   // A loop is cut where its body is: each state, slice and invariant along an axis of its own, or whole. A state that a step adds
   // something of its samples to (the gradient of a weight) is a sum.
   std::optional<Cut> cut_loop(const Node& node) {
-    if (node.op != &scan_op) return std::nullopt;
+    if (node.op != &scan_op && node.op != &while_op) return std::nullopt;
     const auto known = loops_.find(&node);
     if (known != loops_.end()) return known->second.cut;
     const LoopShape s = loop_shape(node);
@@ -82,13 +82,30 @@ class Splitting {
         fail(Error::Kind::unsupported, "[micro_batches] samples are coupled: they are the steps of {}; leave micro_batches away",
              called(node));
     }
-    std::shared_ptr<Splitting> body = cut_body(node, s, in);
-    Cut cut{.in = in, .out = {in.begin(), in.begin() + s.carries}, .attrs = node.attrs, .in_stretch = 0, .out_stretch = 0};
-    for (std::size_t o = carries; o < node.out.size(); ++o) {
-      const int kind = body->kind(node.regions[0].outputs[o]);
-      cut.out.push_back(kind >= 0 ? kind + 1 : kind);
+    Loop loop{.regions = {cut_body(node, s, in)}};
+    if (node.op == &while_op) {
+      // Every part runs as many steps as the whole: a condition on samples is one on a sum of them, and refused.
+      loop.regions.push_back(cut_region(node, 1, in));
+      loop.regions[1]->find_needs();
     }
-    return loops_.insert({&node, {std::move(cut), std::move(body)}}).first->second.cut;
+    loop.cut = {.in = in, .out = {in.begin(), in.begin() + s.carries}, .attrs = node.attrs, .in_stretch = 0, .out_stretch = 0};
+    for (std::size_t o = carries; o < node.regions[0].outputs.size(); ++o) {
+      const int kind = loop.regions[0]->kind(node.regions[0].outputs[o]);
+      loop.cut.out.push_back(kind >= 0 ? kind + 1 : kind);
+    }
+    loop.cut.out.resize(node.out.size(), kWhole);  // how many steps a while_loop ran
+    return loops_.insert({&node, std::move(loop)}).first->second.cut;
+  }
+
+  // One region of a loop, its inputs being these.
+  std::shared_ptr<Splitting> cut_region(const Node& node, std::size_t region, std::vector<int> inputs) const {
+    auto split = std::make_shared<Splitting>(node.regions[region], std::move(inputs), parts_);
+    try {
+      split->analyse();
+    } catch (const Error& e) {
+      throw Error(e.kind(), fmt::format("{} (in {})", e.what(), called(node)));
+    }
+    return split;
   }
 
   // Finds what the states are, starting from whole: one that a step turns into something cut is cut from the start.
@@ -98,12 +115,7 @@ class Splitting {
     for (;;) {
       std::vector<int> inside(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(body.inputs.size()));
       for (std::size_t i = carries; i < first_const; ++i) inside[i] -= inside[i] >= 0 ? 1 : 0;
-      auto split = std::make_shared<Splitting>(body, std::move(inside), parts_);
-      try {
-        split->analyse();
-      } catch (const Error& e) {
-        throw Error(e.kind(), fmt::format("{} (in {})", e.what(), called(node)));
-      }
+      std::shared_ptr<Splitting> split = cut_region(node, 0, std::move(inside));
       bool same = true;
       const auto becomes = [&](std::size_t i, int kind) {
         // What is the same for all samples can be cut.
@@ -365,7 +377,10 @@ class Splitting {
     const Cut way = *cut(node, part, wanted, wanted >= 0 ? wanted_stretch_[at(node.out[0])] : 0);
     Node copy = node;
     copy.attrs = way.attrs;
-    if (const auto loop = loops_.find(&node); loop != loops_.end()) copy.regions = {loop->second.body->emit_body(part, at(loop_shape(node).carries))};
+    if (const auto loop = loops_.find(&node); loop != loops_.end()) {
+      copy.regions.clear();
+      for (const auto& region : loop->second.regions) copy.regions.push_back(region->emit_body(part, copy.regions.empty() ? at(loop_shape(node).carries) : 0));
+    }
     std::vector<std::string> names;
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       const ValueId v = node.in[i];
@@ -461,8 +476,8 @@ class Splitting {
   std::vector<char> whole_needed_;
   std::vector<int> wanted_;
   struct Loop {
-    Cut cut;
-    std::shared_ptr<Splitting> body;
+    Cut cut = {};
+    std::vector<std::shared_ptr<Splitting>> regions;
   };
   std::map<const Node*, Loop> loops_;
   Graph out_;
