@@ -2,6 +2,7 @@
 #include "tidemark/compile/parts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 #include "tidemark/base/text.h"
@@ -179,6 +180,8 @@ class Changes {
     }
   }
   bool offer(int parts, const std::function<std::string(const Planned&)>& what) {
+    constexpr std::chrono::seconds kMost(2);  // large programs take long to pose
+    if (std::chrono::steady_clock::now() - begun_ > kMost) return false;
     try {
       CompileOptions options = options_;
       PoseOptions pose_options = pose_options_;
@@ -198,6 +201,7 @@ class Changes {
   const PoseOptions& pose_options_;
   std::vector<TierSpec> tiers_;
   std::vector<Found> found_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -226,6 +230,9 @@ PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions&
     result.planned = planned_program(result.posed, options, pose_options, tiers);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible || !options.planner.empty()) throw;
+    // What is there before the step begins stays.
+    const plan::Problem& whole = result.posed.problem;
+    if (plan::resident_bytes(whole) > budget_of(whole, options.memory)) throw;
     const std::string changes = Changes(graph, options, pose_options, tiers).run();
     if (changes.empty()) throw;
     throw Error(e.kind(), fmt::format("{}; {}", e.what(), changes));
