@@ -1,5 +1,5 @@
 // Loops and branches as C++: a function for each region (emit.cpp writes them), called with q: its inputs, then the places of
-// its outputs. The sweeps are those of compile/loop_kernels.cpp, with the struct Sized of the prelude.
+// its outputs. Loops of unknown length: while.cpp, and their adjoints here. The sweeps are those of compile/loop_kernels.cpp, with the struct Sized of the prelude.
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/loops.h"
 #include "tidemark/emit/writer.h"
@@ -177,6 +177,8 @@ class AdjointWriter {
     const std::size_t a = at(s_.adjoints);
     out_ += fmt::format("    constexpr std::int64_t n = {};\n    Bytes work = {};\n    Bytes area = {};\n",
                         s_.trips, t_.workspace, again_ ? t_.out[0] : t_.in[0]);
+    out_ += s_.counted ? fmt::format("    const std::int64_t ran = *(const std::int64_t*)({});\n", t_.in.back())
+                       : "    constexpr std::int64_t ran = n;\n";
     if (again_) out_ += fmt::format("    copy(area, {}, {});\n", t_.in[0], s_.bytes);
     Bytes work = 0;
     if (again_) {
@@ -206,11 +208,11 @@ class AdjointWriter {
     if (s_.tape > 0) write_reverse(3, "reverse_tape");
     if (!again_) {
       out_ += s_.tape > 0 ? fmt::format(
-                                "    for (std::int64_t i = n - 1; i >= 0; --i) reverse_tape(i, area + {} - "
+                                "    for (std::int64_t i = ran - 1; i >= 0; --i) reverse_tape(i, area + {} - "
                                 "(i + 1) * {});\n",
                                 s_.bytes, s_.tape)
                           : fmt::format(
-                                "    for (std::int64_t i = n - 1; i >= 0; --i) reverse(i, i == 0 ? nullptr : "
+                                "    for (std::int64_t i = ran - 1; i >= 0; --i) reverse(i, i == 0 ? nullptr : "
                                 "area + (i - 1) * {});\n",
                                 s_.state);
     } else {
@@ -226,10 +228,16 @@ class AdjointWriter {
     for (std::size_t i = 0; i < a; ++i)
       out_ += fmt::format("    copy({}, q[{}], {});\n", t_.out[1 + i], i,
                           adjoint().type(adjoint().outputs[i]).bytes());
+    for (std::size_t o = a; s_.counted && o < adjoint().outputs.size(); ++o)
+      out_ += fmt::format("    if (ran < n) std::memset({0} + ran * {1}, 0, (n - ran) * {1});\n", t_.out[1 + o],
+                          adjoint().type(adjoint().outputs[o]).bytes());
   }
 
  private:
-  Bytes segments() const { return s_.split ? s_.extra : s_.bytes; }
+  Bytes segments() const {
+    if (s_.counted) return online_places(s_.bytes, s_.state, s_.trips) * s_.state;
+    return s_.split ? s_.extra : s_.bytes;
+  }
   const Graph& advance() const { return t_.node.regions[0]; }
   const Graph& adjoint() const { return t_.node.regions[1]; }
   const std::string& given(int i) const { return t_.in[at(i)]; }
@@ -293,6 +301,12 @@ class AdjointWriter {
 
   void write_sweep() {
     const bool taped = s_.tape > 0;
+    if (s_.counted)
+      out_ += fmt::format(
+          "    // What while_saving left behind its states: by place a state's step, and the places in the order of steps.\n"
+          "    const auto* step_in = (const std::int64_t*)(area + {0});\n"
+          "    const auto* place_of = (const std::int32_t*)(step_in + {1}) + {1};\n",
+          segments(), online_places(s_.bytes, s_.state, s_.trips));
     out_ += fmt::format(
         "    const auto working = [&](std::int64_t i) {{ return work + {0} + (i & 1) * {1}; }};\n"
         "    const auto advance = [&](std::int64_t from, std::int64_t to, Bytes state, Bytes into) {{\n"
@@ -301,8 +315,8 @@ class AdjointWriter {
         "      return state;\n    }};\n"
         "    std::int64_t from = 0;\n    Bytes root = nullptr;  // the segment at hand, and its state\n"
         "    const auto place = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? root : segments + "
-        "(depth - 1) * {1}; }};\n",
-        working_, s_.state);
+        "{2} * {1}; }};\n",
+        working_, s_.state, s_.counted ? "place_of[depth - 1]" : "(depth - 1)");
     if (taped) {
       out_ += fmt::format(
           "    const auto tape = [&](std::int64_t k) {{ return segments + {0} - (k + 1) * {1}; }};\n"
@@ -331,11 +345,20 @@ class AdjointWriter {
     }
     out_ += fmt::format(
         "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
-        "    std::int64_t depth = 0, to = n{};\n"
-        "    kept[0] = 0;\n"
+        "    std::int64_t depth = 0, to = ran{};\n"
+        "    kept[0] = 0;\n",
+        taped ? " + 1" : "");
+    if (s_.counted) {
+      out_ += fmt::format(
+          "    for (; depth < {0} && step_in[place_of[depth]] < to; ++depth) kept[depth + 1] = step_in[place_of[depth]];\n"
+          "{1}",
+          online_places(s_.bytes, s_.state, s_.trips), kSegment);
+      return;
+    }
+    out_ += fmt::format(
         "    for (; to - kept[depth] > sized.leaf(depth){}; ++depth) kept[depth + 1] = kept[depth] + "
         "sized.split(to - kept[depth], depth);\n",
-        taped ? " + 1" : "", taped ? "" : " && depth < sized.depths");
+        taped ? "" : " && depth < sized.depths");
     if (taped)
       out_ += "    for (to = n; to > kept[depth]; --to) reverse_tape(to - 1, tape(to - 1 - kept[depth]));\n";
     out_ += kSegment;
