@@ -68,7 +68,10 @@ class Search {
         weigh_links();
       if (result_.moment >= 0 && !result_.infeasible) {
         search_more_moments();
-        branch_at_best();
+        if (certificate_.moments.size() > 1)
+          branch_at_moments();
+        else
+          branch_at_best();
       }
     }
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
@@ -89,13 +92,13 @@ class Search {
   void search_more_moments() {
     if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return;
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
-    // What a program costs, in cuts: it grows with the square of the unknowns. In seconds, as the programs before show.
+    // What a program costs in seconds, as the programs before show.
     const double size = 1e-3 * (v_.tasks() + v_.values());
     double begun = limit_.elapsed(), seconds_each = 6e-3 * size * size;
     int under_way = 0;
     const auto cubed = [](int moments) { return static_cast<double>(moments * moments * moments) / 8; };
     options.go_on = [&](int moments, double share) {
-      const auto cuts = static_cast<std::int64_t>(40 * size * size * moments * moments) + 1;
+      const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(moments));
       const double now = limit_.elapsed();
       if (under_way > 0) seconds_each = std::max(0.5 * seconds_each, (now - begun) / cubed(under_way));
       begun = now;
@@ -107,6 +110,39 @@ class Search {
       return true;
     };
     StageBound b = search_stages(v_, result_.moment, result_.seconds, options);
+    if (b.seconds <= result_.seconds) return;
+    result_.seconds = b.seconds;
+    certificate_ = std::move(b.certificate);
+  }
+
+  // What a program costs, in cuts: it grows with the square of the unknowns.
+  std::int64_t cuts_for_program(std::size_t moments) const {
+    const double size = 1e-3 * (v_.tasks() + v_.values()) * static_cast<double>(moments);
+    return static_cast<std::int64_t>(15 * size * size) + 1;
+  }
+
+  void branch_at_moments() {
+    if (!o_.branch) return;
+    // The proof has the rows of every leaf.
+    constexpr std::int64_t kMostRows = 400'000;
+    const auto rows = static_cast<std::int64_t>(certificate_.leaves[0].need.size() +
+                                                certificate_.leaves[0].keep.size() + 1);
+    double begun = limit_.elapsed(), longest = 0;
+    StageBranchOptions options{
+        .budget = o_.budget,
+        .enough = o_.known_seconds,
+        .leaves = static_cast<int>(std::min<std::int64_t>(o_.leaves, kMostRows / rows)),
+        .limit = &limit_};
+    options.go_on = [&] {
+      const double now = limit_.elapsed();
+      longest = std::max(longest, now - begun);
+      begun = now;
+      const std::int64_t cuts = 2 * cuts_for_program(certificate_.moments.size());
+      if (now + 2 * longest > o_.time_limit || result_.cuts + cuts > o_.effort) return false;
+      result_.cuts += cuts;
+      return true;
+    };
+    StageBound b = branch_stages(v_, certificate_.moments, options);
     if (b.seconds <= result_.seconds) return;
     result_.seconds = b.seconds;
     certificate_ = std::move(b.certificate);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #ifdef TIDEMARK_WITH_HIGHS
 #include "tidemark/plan/highs_limit.h"
@@ -66,8 +67,21 @@ class Program {
     add_memory();
   }
 
-  bool solve(int iterations, const Limit* limit, bool* infeasible);
+  // Hands the rows to HiGHS. False: there is nothing to solve.
+  bool open(int iterations, const Limit* limit);
+  // As they stand, with what is fixed. False: no multipliers came of it. Where floating point sees no solution, they are a ray.
+  bool solve(bool* infeasible);
+  // An unknown, or what it is free to be again: -1.
+  void fix(int column, int value);
   Certificate::Leaf leaf(int unit_exponent) const;
+  std::vector<double> multipliers() const { return dual_; }
+  void set_multipliers(std::vector<double> dual) { dual_ = std::move(dual); }
+  // Stored or not: the largest unknown of which the last solution says neither; -1: none.
+  struct Open {
+    int column = -1, moment = 0;
+    ValueId value = -1;
+  };
+  Open most_open() const;
 
  private:
   static constexpr int kUnseen = -1, kZero = -2, kOne = -3;
@@ -209,15 +223,20 @@ class Program {
   std::vector<Range> ranges_;
   std::vector<std::pair<int, ValueId>> keeps_;
   std::vector<bool> floor_done_;
-  std::vector<double> cost_, least_, value_, dual_;
+  std::vector<double> cost_, least_, value_, dual_, solution_;
+  struct Close {
+    void operator()(void* highs) const { Highs_destroy(highs); }
+  };
+  std::unique_ptr<void, Close> highs_;
   std::vector<int> start_, index_;
   std::vector<Name> names_;
 };
 
-bool Program::solve(int iterations, const Limit* limit, bool* infeasible) {
+bool Program::open(int iterations, const Limit* limit) {
   const auto columns = static_cast<HighsInt>(cost_.size()), rows = static_cast<HighsInt>(names_.size());
   if (columns == 0 || rows == 0) return false;
-  void* highs = Highs_create();
+  highs_.reset(Highs_create());
+  void* highs = highs_.get();
   const std::vector<double> zero(cost_.size(), 0.0), one(cost_.size(), 1.0),
       most(names_.size(), Highs_getInfinity(highs));
   Highs_setBoolOptionValue(highs, "output_flag", 0);
@@ -227,19 +246,45 @@ bool Program::solve(int iterations, const Limit* limit, bool* infeasible) {
   Highs_setStringOptionValue(highs, "presolve", "off");  // takes as long as it saves, or longer
   Highs_setIntOptionValue(highs, "simplex_iteration_limit", iterations);
   if (limit != nullptr) heed_limit(highs, *limit);
-  bool ok =
-      Highs_passLp(highs, columns, rows, static_cast<HighsInt>(index_.size()), kHighsMatrixFormatRowwise,
-                   kHighsObjSenseMinimize, 0.0, cost_.data(), zero.data(), one.data(), least_.data(),
-                   most.data(), start_.data(), index_.data(), value_.data()) != kHighsStatusError;
-  ok = ok && Highs_run(highs) != kHighsStatusError;
-  if (ok) {
-    *infeasible = Highs_getModelStatus(highs) == kHighsModelStatusInfeasible;
-    dual_.resize(names_.size());
-    std::vector<double> a(cost_.size()), b(cost_.size()), c(names_.size());
-    ok = Highs_getSolution(highs, a.data(), b.data(), c.data(), dual_.data()) == kHighsStatusOk;
+  return Highs_passLp(highs, columns, rows, static_cast<HighsInt>(index_.size()), kHighsMatrixFormatRowwise,
+                      kHighsObjSenseMinimize, 0.0, cost_.data(), zero.data(), one.data(), least_.data(),
+                      most.data(), start_.data(), index_.data(), value_.data()) != kHighsStatusError;
+}
+
+void Program::fix(int column, int value) {
+  Highs_changeColBounds(highs_.get(), column, value == 1 ? 1 : 0, value == 0 ? 0 : 1);
+}
+
+bool Program::solve(bool* infeasible) {
+  void* highs = highs_.get();
+  Highs_clearSolver(highs);  // from the last basis takes as long, and far longer where there is no solution
+  if (Highs_run(highs) == kHighsStatusError) return false;
+  *infeasible = Highs_getModelStatus(highs) == kHighsModelStatusInfeasible;
+  dual_.resize(names_.size());
+  if (*infeasible) {
+    HighsInt has = 0;
+    return Highs_getDualRay(highs, &has, dual_.data()) == kHighsStatusOk && has != 0;
   }
-  Highs_destroy(highs);
-  return ok;
+  solution_.resize(cost_.size());
+  std::vector<double> reduced(cost_.size()), activity(names_.size());
+  return Highs_getSolution(highs, solution_.data(), reduced.data(), activity.data(), dual_.data()) ==
+         kHighsStatusOk;
+}
+
+Program::Open Program::most_open() const {
+  Open best;
+  double most = 0;
+  for (int i = 1; i <= k_; ++i) {
+    for (ValueId v = 0; v < v_.values(); ++v) {
+      const int c = stored_[at(i)][at(v)];
+      if (c < 0) continue;
+      const double x = solution_[at(c)], weight = std::min(x, 1 - x) * static_cast<double>(v_.size[at(v)]);
+      if (std::min(x, 1 - x) < 1e-6 || weight <= most) continue;
+      most = weight;
+      best = {c, i, v};
+    }
+  }
+  return best;
 }
 
 Certificate::Leaf Program::leaf(int unit_exponent) const {
@@ -283,7 +328,7 @@ StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments
   if (!facts.chain() || !values.problem.tiers.empty() || !(values.floor_seconds > 0)) return out;
   Program program(values, facts, budget);
   program.build();
-  if (!program.solve(iterations, limit, &out.infeasible)) return out;
+  if (!program.open(iterations, limit) || !program.solve(&out.infeasible)) return out;
   out.certificate.moments = moments;
   out.certificate.unit_exponent = unit;
   out.certificate.leaves.push_back(program.leaf(unit));
@@ -291,11 +336,140 @@ StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments
   return out;
 }
 
+namespace {
+
+// Splits the lowest leaf on what its program leaves open, as Tree of branch.cpp does with cuts.
+class StageTree {
+ public:
+  StageTree(const Values& values, const std::vector<TaskId>& moments, const StageBranchOptions& options)
+      : o_(options),
+        unit_(unit_exponent_for(values.floor_seconds)),
+        floor_(values.floor_seconds),
+        facts_(values, moments, unit_, options.budget),
+        program_(values, facts_, options.budget) {}
+
+  StageBound grow() {
+    StageBound out;
+    if (!facts_.chain()) return out;
+    program_.build();
+    if (!program_.open(o_.iterations, o_.limit)) return out;
+    nodes_.emplace_back();
+    if (!solve(nodes_[0])) return out;
+    int lowest = 0;
+    for (int leaves = 1; leaves < o_.leaves; ++leaves) {
+      const Node& worst = nodes_[at(lowest)];
+      if (worst.open.column < 0 || worst.seconds >= o_.enough || !o_.go_on()) break;
+      if (!split(lowest)) break;
+      lowest = lowest_leaf();
+    }
+    out.seconds = nodes_[at(lowest_leaf())].seconds;
+    for (const Moment& m : facts_.facts()) out.certificate.moments.push_back(m.task);
+    out.certificate.unit_exponent = unit_;
+    std::vector<int> stack{0};
+    while (!stack.empty()) {
+      const Node& node = nodes_[at(stack.back())];
+      stack.pop_back();
+      if (node.left < 0) {
+        out.certificate.leaves.push_back(node.leaf);
+        continue;
+      }
+      stack.push_back(node.left + 1);
+      stack.push_back(node.left);
+    }
+    return out;
+  }
+
+ private:
+  struct Node {
+    std::vector<std::pair<Program::Open, int>> fixed;
+    double seconds = 0;
+    Certificate::Leaf leaf;
+    std::vector<double> multipliers;
+    Program::Open open;
+    int left = -1;  // does not store; left + 1 does
+  };
+
+  // What the multipliers prove under the node's decisions.
+  double proven(Node& node) {
+    node.leaf = program_.leaf(unit_);
+    for (const auto& [which, value] : node.fixed)
+      node.leaf.decisions.push_back({which.moment, which.value, value == 1});
+    return node.seconds = facts_.seconds(node.leaf);
+  }
+
+  // Where a ray shows that no plan has these decisions, the multipliers of the node above and enough of the ray prove as much as is asked for.
+  bool along_ray(Node& node, const std::vector<double>& above) {
+    const std::vector<double> ray = program_.multipliers();
+    for (const double sign : {1.0, -1.0}) {
+      for (double times = 1; times < 1e7; times *= 10) {
+        std::vector<double> sum = above;
+        for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = std::max(0.0, sum[r] + sign * times * ray[r]);
+        program_.set_multipliers(std::move(sum));
+        if (proven(node) >= std::min(o_.enough, 4 * floor_)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool solve(Node& node, const std::vector<double>* above = nullptr) {
+    for (const auto& [which, value] : node.fixed) program_.fix(which.column, value);
+    bool infeasible = false;
+    bool good = program_.solve(&infeasible);
+    for (const auto& [which, value] : node.fixed) program_.fix(which.column, -1);
+    if (!good) return false;
+    if (infeasible) return above != nullptr && along_ray(node, *above);
+    node.open = program_.most_open();
+    node.multipliers = program_.multipliers();
+    proven(node);
+    return true;
+  }
+
+  bool split(int parent) {
+    Node children[2];
+    for (int stored = 0; stored < 2; ++stored) {
+      Node& child = children[stored];
+      child.fixed = nodes_[at(parent)].fixed;
+      child.fixed.emplace_back(nodes_[at(parent)].open, stored);
+      if (!solve(child, &nodes_[at(parent)].multipliers)) return false;
+    }
+    nodes_[at(parent)].left = static_cast<int>(nodes_.size());
+    nodes_[at(parent)].leaf = {};
+    for (Node& child : children) nodes_.push_back(std::move(child));
+    return true;
+  }
+
+  int lowest_leaf() const {
+    int lowest = -1;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].left < 0 && (lowest < 0 || nodes_[i].seconds < nodes_[at(lowest)].seconds))
+        lowest = static_cast<int>(i);
+    }
+    return lowest;
+  }
+
+  const StageBranchOptions& o_;
+  int unit_;
+  double floor_;
+  Evaluation facts_;
+  Program program_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+StageBound branch_stages(const Values& values, const std::vector<TaskId>& moments,
+                         const StageBranchOptions& options) {
+  if (!values.problem.tiers.empty() || !(values.floor_seconds > 0)) return {};
+  return StageTree(values, moments, options).grow();
+}
+
 #else
 
 bool stages_available() { return false; }
 
 StageBound bound_stages(const Values&, const std::vector<TaskId>&, Bytes, int, const Limit*) { return {}; }
+
+StageBound branch_stages(const Values&, const std::vector<TaskId>&, const StageBranchOptions&) { return {}; }
 
 #endif
 

@@ -3,6 +3,8 @@
 // found. Part of bound. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "tidemark/plan/certificate.h"
 #include "tidemark/plan/cpu_clock.h"
 
@@ -21,5 +23,17 @@ struct StageBound {
 // the multipliers are less good but as valid.
 TIDEMARK_API StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments, Bytes budget,
                                      int iterations, const Limit* limit = nullptr);
+
+struct StageBranchOptions {
+  Bytes budget = 0;
+  double enough = 0;  // seconds: no need to prove more
+  int leaves = 1, iterations = 20'000;
+  const Limit* limit = nullptr;
+  std::function<bool()> go_on;  // asked before each split
+};
+
+// The same with branching on "stored or not" at each of the moments.
+TIDEMARK_API StageBound branch_stages(const Values& values, const std::vector<TaskId>& moments,
+                                      const StageBranchOptions& options);
 
 }  // namespace tidemark::plan
