@@ -189,8 +189,8 @@ void correct(Posed& posed, DeviceProfile& profile, std::span<const TaskTime> tim
   }
 }
 
-std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running, const plan::Plan& next,
-                                    double least_gain) {
+std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running,
+                                    const plan::Plan& next, double least_gain) {
   plan::Plan plan = running;
   const plan::Replay now = plan::replay(problem, running);
   if (!now.broken.empty() || next.seconds < (1 - least_gain) * now.seconds) return std::nullopt;
