@@ -205,4 +205,15 @@ std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Pl
   return plan;
 }
 
+std::optional<MeasuredPlan> go_on_with(const plan::Problem& problem, const MeasuredPlan& running,
+                                       MeasuredPlan& fastest, const plan::Plan& next, bool last) {
+  if (fastest.tasks != running.tasks || running.seconds <= fastest.seconds) fastest = running;
+  const bool back = !last && fastest.seconds < (1 - kLeastGain) * running.seconds;
+  MeasuredPlan known = back ? fastest : running;
+  std::optional<plan::Plan> same = stay_with(problem, known.plan, next, last || back ? 1 : kLeastGain);
+  if (!same) return std::nullopt;
+  known.plan = *std::move(same);
+  return known;
+}
+
 }  // namespace tidemark
