@@ -30,7 +30,9 @@ Taken taken(const char* name, const named::Spec& spec, Bytes state, Bytes tape, 
   const named::Replay r = named::replay(*s, limits, [&](const named::Action& a) {
     const auto steps = static_cast<double>(a.to - a.from), kept = static_cast<double>(a.keep);
     const bool in_memory = a.slot.tier == 0;
-    const Bytes moved = a.what == named::Action::What::tape ? (a.to - a.from) * tape : a.from == 0 ? 0 : state;
+    const Bytes moved = a.what == named::Action::What::tape ? (a.to - a.from) * tape
+                        : a.from == 0                       ? 0
+                                                            : state;
     const bool is_tape = a.what == named::Action::What::tape;
     switch (a.kind) {
       case Kind::advance:
@@ -109,7 +111,8 @@ TEST(LoopCosts, NeverSlowerThanTheNamedSchedulesInTheSameBytes) {
           for (const Prices& p : {Prices{1, 1}, Prices{1.4, 1}, Prices{1, 2.5}}) {
             const Taken t = taken(name, {.steps = steps, .slots = slots}, kState, tape, p);
             EXPECT_LE(ours(steps, kState, tape, t.bytes, 0, p), t.seconds * (1 + 1e-12))
-                << name << ": " << steps << " steps, " << slots << " slots, tapes of " << tape << ", prices " << p.taping << " " << p.untaping;
+                << name << ": " << steps << " steps, " << slots << " slots, tapes of " << tape << ", prices "
+                << p.taping << " " << p.untaping;
           }
         }
       }
@@ -122,12 +125,20 @@ TEST(LoopCosts, TheBoundIsNeverAboveAndSometimesReached) {
   for (const std::int64_t trips : {1, 2, 9, 60, 300}) {
     for (const Bytes tape : {0, 64, 640, 6400}) {
       for (const Bytes bytes : {0, 640, 3200, 12800, 640 * 300, 6400 * 300}) {
-        LoopCosts c{.trips = trips, .state = 640, .tape = tape, .body = 1, .advance = 1, .adjoint = 1, .body_taping = 1, .taping = 1};
+        LoopCosts c{.trips = trips,
+                    .state = 640,
+                    .tape = tape,
+                    .body = 1,
+                    .advance = 1,
+                    .adjoint = 1,
+                    .body_taping = 1,
+                    .taping = 1};
         const Bytes area = std::min(bytes, c.most());
         for (const std::int64_t in_tier : {0, 1, 5}) {
           if (in_tier > 0) c.split_in_tier(area, in_tier, 1000);
           const double runs = c.forward_runs(area), least = c.least_forward_runs(area);
-          EXPECT_LE(least, runs * (1 + 1e-12)) << trips << " steps, tapes of " << tape << " in " << area << ", " << in_tier;
+          EXPECT_LE(least, runs * (1 + 1e-12))
+              << trips << " steps, tapes of " << tape << " in " << area << ", " << in_tier;
           EXPECT_GE(least, 1);
           reached += least > 1 && least > runs * (1 - 1e-12) ? 1 : 0;
         }
@@ -148,10 +159,12 @@ void expect_no_slower_in_tiers(std::span<const std::int64_t> lengths, std::span<
             // disk_revolve takes as many as it likes.
             if (std::string_view(name) == "disk_revolve" && room < steps) continue;
             const Prices p{1, 1.5, copy};
-            const named::Spec spec{.steps = steps, .slots = slots, .disk_slots = room, .disk_write = copy, .disk_read = copy};
+            const named::Spec spec{
+                .steps = steps, .slots = slots, .disk_slots = room, .disk_write = copy, .disk_read = copy};
             const Taken t = taken(name, spec, kState, kState, p);
             EXPECT_LE(ours(steps, kState, kState, t.bytes, room, p), t.seconds * (1 + 1e-12))
-                << name << ": " << steps << " steps, " << slots << " slots, " << room << " in a tier, a copy at " << copy;
+                << name << ": " << steps << " steps, " << slots << " slots, " << room
+                << " in a tier, a copy at " << copy;
           }
         }
       }
@@ -161,11 +174,13 @@ void expect_no_slower_in_tiers(std::span<const std::int64_t> lengths, std::span<
 
 TEST(LoopCosts, NeverSlowerThanTheNamedSchedulesWithATier) {
   // 0: room for every state.
-  expect_no_slower_in_tiers(std::vector<std::int64_t>{2, 7, 30, 100}, std::vector<std::int64_t>{1, 2, 3, 8, 30, 0});
+  expect_no_slower_in_tiers(std::vector<std::int64_t>{2, 7, 30, 100},
+                            std::vector<std::int64_t>{1, 2, 3, 8, 30, 0});
 }
 
 TEST(SlowLoopCosts, NeverSlowerThanTheNamedSchedulesWithATier_Slow) {
-  expect_no_slower_in_tiers(std::vector<std::int64_t>{250, 365, 1000}, std::vector<std::int64_t>{1, 2, 3, 5, 8, 20, 60, 0});
+  expect_no_slower_in_tiers(std::vector<std::int64_t>{250, 365, 1000},
+                            std::vector<std::int64_t>{1, 2, 3, 5, 8, 20, 60, 0});
 }
 
 }  // namespace

@@ -146,6 +146,41 @@ TEST_F(LoopTiers, AFullDiskOrADamagedStateIsAnErrorAndTheNextRunIsWhole) {
   }
 }
 
+// Steps that are loops themselves.
+Tensor nested_energy(const Rod& rod) {
+  const Tensor rate = rod.rate;
+  const Tensor last = scan(6, rod.start, [&](const Tensor& s) {
+    return 0.5 * rate + scan(80, s, [&](const Tensor& u) { return u + rate * (roll(u, 1, 0) - u) + 0.01 * sin(u) * tanh(rate * u); });
+  });
+  return sum(square(last));
+}
+const auto nested_gradient = [](const Rod& rod) { return value_and_grad(nested_energy)(rod); };
+
+TEST_F(LoopTiers, LoopsInsideStepsHaveAreasAndTiers) {
+  const std::vector<double> nested = bits(flatten(nested_gradient(rod)));
+  bool inside = false;
+  for (const Bytes budget : {110_KiB, 160_KiB}) {
+    SCOPED_TRACE(budget);
+    auto without = compile(nested_gradient, {.memory = budget});
+    EXPECT_TRUE(same(bits(flatten(without(rod))), nested));
+    EXPECT_EQ(without.plan_for(rod).peak_measured(), without.plan_for(rod).peak_predicted());
+    // An inner loop with no state but its first would run each of its steps forty times.
+    EXPECT_LT(without.plan_for(rod).plan().seconds, 8 * compile(nested_gradient).plan_for(rod).plan().seconds);
+    for (const TierSpec& tier : {quick(host(8_MiB)), on_disk()}) {
+      auto f = compile(nested_gradient, {.memory = budget, .tiers = {tier}});
+      for (int repeat = 0; repeat < 2; ++repeat) EXPECT_TRUE(same(bits(flatten(f(rod))), nested));
+      Compiled& c = f.plan_for(rod);
+      EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+      EXPECT_LE(c.peak_measured(), budget);
+      EXPECT_EQ(c.tiers_measured().at(0), loop_bytes(c.graph(), 0));
+      EXPECT_LE(loop_bytes(c.graph(), 0), 8_MiB);
+      EXPECT_LE(c.plan().seconds, without.plan_for(rod).plan().seconds);
+      for (const Node& n : c.graph().nodes) inside = inside || n.attrs.find("inner_tiers") != nullptr;
+    }
+  }
+  EXPECT_TRUE(inside);
+}
+
 TEST_F(LoopTiers, NativeCodeKeepsItsStatesInTheArena) {
   CompileOptions options{.memory = 160_KiB, .native = true};
   options.tiers = {quick(host(8_MiB))};

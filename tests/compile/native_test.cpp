@@ -74,6 +74,41 @@ TEST(Native, GradientOfALoopUnderABudget) {
   expect_native(step, in, {.memory = 0.8});
 }
 
+// Loops of unknown length: their states all kept, a few of them, one inside a loop; and more steps than there may be.
+TEST(Native, LoopsOfUnknownLength) {
+  const Tensors in{wave({128}, DType::f64, 0.1), wave({128}, DType::f64, 0.37), wave({128}, DType::f64, 0.011)};
+  const auto grown = [](const Tensors& x, double until) {
+    const auto last = while_loop([&](const Tensor& u) { return sum(square(u)) < until; },
+                                 [&](const Tensor& u) { return u * 1.01 + 0.001 * sin(x[1] * u) + 0.01 * x[2]; }, x[0], {.max_trips = 400});
+    return sum(square(last.state) * x[1]);
+  };
+  const auto step = [&](double until) {
+    return [&grown, until](const Tensors& x) { return value_and_grad([&](const Tensors& y) { return grown(y, until); })(x); };
+  };
+  expect_native(step(0.0), in);
+  for (const Budget& budget : {Budget(), Budget(60_KiB)}) expect_native(step(500.0), in, {.memory = budget});
+  auto endless = compile(step(1e300), {.native = true, .native_cache = cache()});
+  for (const std::string& name : endless.plan_for(in).program().task_names) EXPECT_EQ(name, "native");
+  try {
+    endless(in);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::data);
+    EXPECT_NE(std::string(e.what()).find("[while_loop] the condition still holds after max_trips 400 steps"), std::string::npos) << e.what();
+  }
+  expect_native(
+      [](const Tensors& x) {
+        return value_and_grad([](const Tensors& y) {
+          return sum(square(scan(4, y[0], [&](const Tensor& s) {
+            return 0.1 * y[1] + while_loop([&](const Tensor& u) { return sum(square(u)) < 70.0; },
+                                           [&](const Tensor& u) { return u * 1.1 + 0.01 * sin(y[1] * u); }, s, {.max_trips = 50})
+                                    .state;
+          })));
+        })(x);
+      },
+      in);
+}
+
 // Sums over the rows of narrow arrays, with a choice in them: what a bias of few units has for its gradient.
 TEST(Native, SumsOfNarrowColumns) {
   Tensors in;

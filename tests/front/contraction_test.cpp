@@ -171,6 +171,28 @@ TEST(Solve, VectorsBatchesAndNarrowTypes) {
   }
 }
 
+TEST(Gather, IndicesMayBeShorterThanTheRest) {
+  const Tensor x = counted({2, 3}, 1);
+  const Tensor y = gather(x, tensor({std::int64_t{2}, std::int64_t{0}}, {1, 2}), 1);
+  ASSERT_EQ(y.shape(), (Shape{1, 2}));
+  EXPECT_EQ(y.data<double>()[0], x.data<double>()[2]);
+  EXPECT_THROW(gather(x, zeros({3, 2}, DType::i64), 1), Error);
+}
+
+TEST(AdaptivePooling, TakesTheLargestOfEvenShares) {
+  const Tensor x = counted({1, 1, 5, 3}, 0);
+  const Tensor y = adaptive_max_pool2d(x, {2, 2});  // rows 0..2 and 2..4, columns 0..1 and 1..2
+  ASSERT_EQ(y.shape(), (Shape{1, 1, 2, 2}));
+  double most = -1;
+  for (const std::size_t h : {2, 3, 4})
+    for (const std::size_t w : {1, 2}) most = std::max(most, x.data<double>()[h * 3 + w]);
+  EXPECT_EQ(y.data<double>()[3], most);
+  const Tensor g = grad([](const Tensor& z) { return sum(adaptive_max_pool2d(z, {2, 2})); })(x);
+  double total = 0;
+  for (const double d : g.data<double>()) total += d;
+  EXPECT_EQ(total, 4);
+}
+
 TEST(Numbers, BesideATensorMustBeOneOfItsType) {
   EXPECT_THROW(full({2}, 1, DType::u8) + 300, Error);
   EXPECT_THROW(full({2}, 1, DType::u8) + -1, Error);
@@ -213,6 +235,20 @@ TEST(ConvTranspose, PadsBeyondWhatAStrideReaches) {
   EXPECT_EQ(y.data<double>()[8 + 3], plain.data<double>()[7 + 3]);
   EXPECT_EQ(y.data<double>()[7], 0);
   EXPECT_THROW(conv_transpose2d(x, w, {.output_padding = {2, 0}, .dilation = {2, 2}}), Error);
+  // With padding the same rows hold what the padding had cut off: torch's numbers for arange inputs.
+  const auto arange = [](const Shape& shape) {
+    std::vector<double> data(static_cast<std::size_t>(shape.numel()));
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<double>(i);
+    return tensor(data, shape);
+  };
+  const Tensor z = conv_transpose2d(arange({1, 2, 3, 3}), arange({2, 2, 3, 3}),
+                                    {.padding = {1, 1}, .output_padding = {1, 1}, .dilation = {2, 2}});
+  ASSERT_EQ(z.shape(), (Shape{1, 2, 6, 6}));
+  const double first[] = {234, 483, 251, 517, 268, 290}, last[] = {426, 873, 449, 919, 472, 506};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(z.data<double>()[i], first[i]);
+    EXPECT_EQ(z.data<double>()[30 + i], last[i]);
+  }
 }
 
 TEST(MaxUnpool, RefusesPlacesOutsideOfThePlane) {

@@ -272,9 +272,11 @@ std::string OpCase::in_place_is_bitwise_equal() const {
 }
 
 std::string OpCase::repeats_bitwise() const {
-  const Tensors once = run(spec(2), prepare);
-  for (int again = 0; again < 3; ++again) {
-    if (!same_bits(once, run(spec(2), prepare))) return "a second run gives other bits";
+  for (const int threads : {1, 2, 3}) {
+    const Tensors once = run(spec(threads), prepare);
+    for (int again = 0; again < 2; ++again)
+      if (!same_bits(once, run(spec(threads), prepare)))
+        return fmt::format("a second run on {} threads gives other bits", threads);
   }
   return "";
 }
@@ -317,6 +319,28 @@ std::string OpCase::narrow_dtypes_agree() const {
     }
     const double d = distance(out, call(wide));
     if (d > tolerance * sample_.tolerance) return fmt::format("{} differs from f64 by {}", name_of(dtype), d);
+    if (!differentiable()) continue;
+    // The same cotangents in both, so that all that differs is the arithmetic of the gradient.
+    const auto outputs_of = [&](const Tensors& all) {
+      return [this, &all](const Tensors& x) {
+        Tensors in = all;
+        std::size_t next = 0;
+        for (Tensor& t : in)
+          if (is_float(t.dtype())) t = x[next++];
+        return floats(call(in));
+      };
+    };
+    const auto narrow_vjp = vjp(outputs_of(narrow), floats(narrow));
+    const auto wide_vjp = vjp(outputs_of(wide), floats(wide));
+    Tensors ct, wide_ct;
+    for (const Tensor& t : random_like(narrow_vjp.first, 3)) {
+      ct.push_back(t);
+      const Type type = wide_vjp.first[wide_ct.size()].type();
+      wide_ct.push_back(with_elements(type, [&](std::int64_t i) { return element(t, i); }));
+    }
+    const double g = distance(narrow_vjp.second(ct), wide_vjp.second(wide_ct));
+    if (g > 4 * tolerance * sample_.tolerance)
+      return fmt::format("the gradient in {} differs from f64 by {}", name_of(dtype), g);
   }
   return "";
 }

@@ -38,6 +38,14 @@ schedule::TierPrices prices_in(const LoopCosts& c, Bytes bytes, std::int64_t lon
     if (is_new) it->second = seconds_of(c, sized->counts(n, false), n);
     return it->second;
   };
+  if (c.extra >= 0) {
+    // The first sweep leaves nothing where segments are reversed.
+    p.write = p.read = 0;
+    p.last = [leaf = p.leaf, body = c.body](std::int64_t n) {
+      return schedule::TierPrices::Last{static_cast<double>(n) * body, leaf(n)};
+    };
+    return p;
+  }
   p.last = [c, sized](std::int64_t n) {
     const schedule::Sized::Counts counts = sized->counts(n, true);
     return schedule::TierPrices::Last{static_cast<double>(n - counts.first_taped) * c.body +
@@ -66,6 +74,11 @@ std::function<double(std::int64_t)> sampled(std::function<double(std::int64_t)> 
   };
 }
 
+schedule::TierTimes by_splits(const LoopCosts& c, Bytes bytes) {
+  const std::int64_t longest = schedule::tier_shape(c.splits, c.trips).longest;
+  return schedule::tier_times(c.splits, c.trips, prices_in(c, c.extra >= 0 ? c.extra : bytes, longest));
+}
+
 }  // namespace
 
 void LoopCosts::split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid) {
@@ -83,12 +96,14 @@ void LoopCosts::split_in_tier(Bytes bytes, std::int64_t places, std::int64_t gri
   splits = schedule::tier_splits(trips, places, p, grid);
 }
 
+void LoopCosts::split_in_area(Bytes beside, std::int64_t places, std::int64_t grid) {
+  extra = beside;
+  split_in_tier(beside, places, grid);
+}
+
 double LoopCosts::first_sweep(Bytes bytes) const {
   if (online) return static_cast<double>(trips) * body;
-  if (!splits.empty())
-    return schedule::tier_times(splits, trips,
-                                prices_in(*this, bytes, schedule::tier_shape(splits, trips).longest))
-        .first;
+  if (!splits.empty()) return by_splits(*this, bytes).first;
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const auto taped =
       static_cast<double>(schedule::Sized(segment, state, tape, bytes).counts(last, true).first_taped);
@@ -106,10 +121,7 @@ double LoopCosts::reverse_sweep(Bytes bytes) const {
     return static_cast<double>(trips) *
            (again / static_cast<double>(std::max<std::int64_t>(counted, 1)) * advance + adjoint);
   }
-  if (!splits.empty())
-    return schedule::tier_times(splits, trips,
-                                prices_in(*this, bytes, schedule::tier_shape(splits, trips).longest))
-        .reverse;
+  if (!splits.empty()) return by_splits(*this, bytes).reverse;
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const schedule::Sized sized(segment, state, tape, bytes);
   double total = seconds_of(*this, sized.counts(last, true), last);
@@ -131,17 +143,19 @@ double LoopCosts::forward_runs(Bytes bytes) const {
                     .taping = 1,
                     .period = period,
                     .splits = splits,
+                    .extra = extra,
                     .online = online};
   return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
 }
 
 double LoopCosts::least_forward_runs(Bytes bytes) const {
-  const Bytes smallest = tape > 0 ? std::min(state, tape) : state;
-  const std::int64_t beside = in_tier() > 0 ? in_tier() + 2 : 0;  // in the tier, and on the way
-  const std::int64_t slots = smallest > 0 ? std::min(trips, 1 + bytes / smallest + beside) : trips;
+  const Bytes smallest = tape > 0 ? std::min(state, tape) : state, all = bytes + std::max<Bytes>(0, extra);
+  const std::int64_t beside = splits.empty() && period == 0 ? 0 : in_tier() + 2;  // by splits, and on the way
+  const std::int64_t slots = smallest > 0 ? std::min(trips, 1 + all / smallest + beside) : trips;
   // With slots that hold either, Maddison's; without tapes Griewank and Walther's, of which the first sweep makes all but the last step's at
   // most, and every step runs in that sweep and inside its adjoint.
-  const std::int64_t steps = tape > 0 ? schedule::mixed_steps(trips, slots) : schedule::revolve_advances(trips, slots) + trips + 1;
+  const std::int64_t steps =
+      tape > 0 ? schedule::mixed_steps(trips, slots) : schedule::revolve_advances(trips, slots) + trips + 1;
   return static_cast<double>(steps) / static_cast<double>(trips);
 }
 

@@ -39,7 +39,10 @@ class Saving final : public Kernel {
         shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
         area_(spec.attrs.integer("bytes")),
         tape_(spec.attrs.integer("tape", 0)) {
-    if (store_) in_tier_ = schedule::tier_shape(splits_of(spec.attrs), shape_.trips).at;
+    const schedule::TierSplits splits = splits_of(spec.attrs);
+    if (!splits.empty()) kept_ = schedule::tier_shape(splits, shape_.trips).at;
+    // Where they lie in the area, that holds nothing else.
+    states_only_ = !splits.empty() && !store_;
     const Graph& body = spec.regions[0];
     in_bytes_ = bytes_of(body, body.inputs);
     out_bytes_ = bytes_of(body, body.outputs);
@@ -50,7 +53,7 @@ class Saving final : public Kernel {
       state.push_back(in_bytes_[static_cast<std::size_t>(i)]);
     }
     offsets_ = offsets_of(state);
-    sized_.emplace(longest_leaf(spec.attrs), offsets_.back(), tape_, area_);
+    sized_.emplace(longest_leaf(spec.attrs), offsets_.back(), states_only_ ? 0 : tape_, area_);
     const auto use = [&](std::size_t which) {
       std::shared_ptr<const Kernel> kernel = region(spec.regions[which], spec.threads);
       workspace_ = std::max(workspace_, kernel->workspace());
@@ -91,20 +94,20 @@ class Saving final : public Kernel {
     const std::int64_t end = n + (sized_->taped() ? 1 : 0);
     // The segment at hand begins at `from`; `next` is where it is split, -1: no more. Before the last state that goes to a tier
     // nothing else is kept.
-    std::int64_t from = in_tier_.empty() ? 0 : in_tier_.back(), depth = 0, next = -1, tape_from = n;
-    std::size_t in_tier = 0;
+    std::int64_t from = kept_.empty() ? 0 : kept_.back(), depth = 0, next = -1, tape_from = n;
+    std::size_t kept = 0;
     const auto look = [&] {
       const bool leaf = end - from <= sized_->leaf(depth);
       if (leaf && sized_->taped()) tape_from = from;
       const bool stays = leaf || (!sized_->taped() && depth == sized_->depths());
       next = stays ? -1 : from + sized_->split(end - from, depth, table);
     };
-    look();
+    if (!states_only_) look();
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t t = shape_.reverse ? n - 1 - i : i;
       // The state from which a leaf is taped is not needed again.
-      const bool stored = in_tier < in_tier_.size() && i + 1 == in_tier_[in_tier];
-      if (stored && in_tier >= 2) store_->wait(in_tier - 2);
+      const bool keep = kept < kept_.size() && i + 1 == kept_[kept];
+      if (keep && store_ && kept >= 2) store_->wait(kept - 2);
       const bool save = i + 1 == next && (!sized_->taped() || end - next > sized_->leaf(depth + 1));
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) {
         // By parity: never where the step before left it, and in the outputs at the end.
@@ -112,9 +115,10 @@ class Saving final : public Kernel {
         if (save && slot_of_carry_[c] >= 0)
           out[c] = area + depth * offsets_.back() + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
-      for (std::size_t c = 0; stored && c < slot_of_carry_.size(); ++c) {
+      std::byte* place = store_ ? base + staging_[kept & 1] : area + static_cast<Bytes>(kept) * offsets_.back();
+      for (std::size_t c = 0; keep && c < slot_of_carry_.size(); ++c) {
         if (slot_of_carry_[c] >= 0)
-          out[c] = base + staging_[in_tier & 1] + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
+          out[c] = place + offsets_[static_cast<std::size_t>(slot_of_carry_[c])];
       }
       for (std::size_t x = index(shape_.carries); x < index(shape_.first_const()); ++x)
         in[x] = o.input<std::byte>(x) + t * in_bytes_[x];
@@ -126,23 +130,22 @@ class Saving final : public Kernel {
       (tapes == 0 ? body_ : taping_)
           ->run({{in, in_bytes_.size()}, {out, out_bytes_.size() + tapes}, base + inner_});
       for (std::size_t c = 0; c < slot_of_carry_.size(); ++c) in[c] = out[c];
-      if (stored) {
-        store_->write(in_tier, base + staging_[in_tier & 1]);
-        ++in_tier;
-      }
+      if (keep && store_) store_->write(kept, place);
+      kept += keep ? 1 : 0;
       if (i + 1 == next) {
         from = next;
         ++depth;
         look();
       }
     }
-    for (std::size_t k = in_tier < 2 ? 0 : in_tier - 2; k < in_tier; ++k) store_->wait(k);
+    for (std::size_t k = kept < 2 ? 0 : kept - 2; store_ && k < kept; ++k) store_->wait(k);
   }
 
   std::shared_ptr<LoopStore> store_;
   LoopShape shape_;
   Bytes area_, tape_;
-  std::vector<std::int64_t> in_tier_;  // steps whose states lie there
+  std::vector<std::int64_t> kept_;  // steps between whose states segments are reversed
+  bool states_only_ = false;
   std::shared_ptr<const Kernel> body_, taping_;
   std::optional<schedule::Sized> sized_;
   std::vector<Bytes> in_bytes_, out_bytes_, second_, offsets_, tape_offsets_;
@@ -228,7 +231,8 @@ class Adjoint final : public Kernel {
         s_(adjoint_shape(spec.attrs, spec.regions)),
         splits_(splits_of(spec.attrs)),
         sized_(longest_leaf(spec.attrs), s_.state, s_.tape,
-               s_.counted ? online_places(s_.bytes, s_.state, s_.trips) * s_.state : s_.bytes) {
+               s_.counted ? online_places(s_.bytes, s_.state, s_.trips) * s_.state
+                          : area_of_segments(spec.attrs, s_.bytes)) {
     const Graph &advance = spec.regions[0], &adjoint = spec.regions[1];
     advance_in_ = bytes_of(advance, advance.inputs);
     adjoint_in_ = bytes_of(adjoint, adjoint.inputs);
@@ -260,10 +264,13 @@ class Adjoint final : public Kernel {
     if (again) {
       for (Bytes& w : working_) w = parts.add(offsets_.back());
     }
-    if (store_) {
-      for (Bytes& s : staging_) s = parts.add(offsets_.back());
+    if (s_.split) {
+      // States that lie in the area need no way there; one is made beside them.
+      staging_[0] = parts.add(offsets_.back());
+      if (store_) staging_[1] = parts.add(offsets_.back());
       const std::int64_t places = schedule::tier_shape(splits_, s_.trips).places;
-      in_tier_ = parts.add((places + 1) * static_cast<Bytes>(sizeof(std::int64_t)));
+      kept_ = parts.add((places + 1) * static_cast<Bytes>(sizeof(std::int64_t)));
+      extra_ = parts.add(s_.extra);
     }
     for (int i = 0; i < s_.adjoints; ++i) second_.push_back(parts.add(adjoint_out_[index(i)]));
     inner_ = parts.bytes();
@@ -285,6 +292,8 @@ class Adjoint final : public Kernel {
     const Operands& o;
     std::byte* base;
     std::byte* area = nullptr;
+    std::byte* segments = nullptr;  // where they are reversed, and its end
+    std::byte* end = nullptr;
     const void** advance_in = nullptr;
     void** advance_out = nullptr;
     const void** adjoint_in = nullptr;
@@ -299,6 +308,9 @@ class Adjoint final : public Kernel {
     r.trips = s_.counted ? *static_cast<const std::int64_t*>(o.in.back()) : s_.trips;
     r.area = static_cast<std::byte*>(s_.runs_again() ? o.out[0] : const_cast<void*>(o.in[0]));
     if (s_.bytes > 0 && r.area != o.in[0]) std::memcpy(r.area, o.in[0], static_cast<std::size_t>(s_.bytes));
+    const bool beside = s_.split && !store_;
+    r.segments = beside ? r.base + extra_ : r.area;
+    r.end = r.segments + (beside ? s_.extra : s_.bytes);
     r.advance_in = static_cast<const void**>(o.workspace);
     r.advance_out = static_cast<void**>(o.workspace) + advance_in_.size();
     r.adjoint_in = const_cast<const void**>(r.advance_out + offsets_.size() + tape_offsets_.size());
@@ -309,8 +321,8 @@ class Adjoint final : public Kernel {
     auto* table = reinterpret_cast<std::int64_t*>(r.base + table_);
     sized_.fill({table, static_cast<std::size_t>(sized_.table_size())});
 
-    if (store_) {
-      by_tier(r);
+    if (s_.split) {
+      by_splits(r);
     } else {
       r.root.outside = true;
       segment(r, 0, r.trips, true);
@@ -328,35 +340,39 @@ class Adjoint final : public Kernel {
   }
 
   // Segment by segment, as the splits say.
-  void by_tier(Run& r) const {
-    LoopStages stages(*store_, {r.base + staging_[0], r.base + staging_[1]});
-    auto* kept = reinterpret_cast<std::int64_t*>(r.base + in_tier_);
+  void by_splits(Run& r) const {
+    std::optional<LoopStages> stages;
+    if (store_) stages.emplace(*store_, std::array{r.base + staging_[0], r.base + staging_[1]});
+    const auto in_area = [&](std::size_t k) { return r.area + static_cast<Bytes>(k) * s_.state; };
+    auto* kept = reinterpret_cast<std::int64_t*>(r.base + kept_);
     std::int64_t to = s_.trips;
     std::size_t depth = 0, next = 0;
     kept[0] = 0;
     for (; splits_[next] > 0; ++next, ++depth) kept[depth + 1] = kept[depth] + splits_[next];
-    for (bool first = true; to > 0; ++next) {
+    for (bool first = store_ != nullptr; to > 0; ++next) {
       const std::int64_t top = kept[depth], split = top + std::abs(splits_[next]);
-      if (depth > 0) stages.bring(top, depth - 1, kept[depth - 1]);
-      r.root = {.outside = depth == 0, .data = depth == 0 ? nullptr : stages.at(top)};
+      const bool keep = splits_[next] > 0;
+      if (depth > 0 && stages) stages->bring(top, depth - 1, kept[depth - 1]);
+      r.root = {.outside = depth == 0};
+      if (depth > 0) r.root.data = stages ? stages->at(top) : in_area(depth - 1);
       if (split > top) {
-        std::byte* place = stages.room(top);
+        std::byte* place = stages ? stages->room(top) : keep ? in_area(depth) : r.base + staging_[0];
         advance(r, top, split, r.root, {.data = place});
-        stages.made(split);
-        if (splits_[next] > 0) {
-          stages.keep(split, depth);
+        if (stages) stages->made(split);
+        if (keep) {
+          if (stages) stages->keep(split, depth);
           kept[++depth] = split;
           continue;
         }
         r.root = {.data = place};
-      } else if (depth > 1) {
-        stages.bring(kept[depth - 1], depth - 2, top);
+      } else if (depth > 1 && stages) {
+        stages->bring(kept[depth - 1], depth - 2, top);
       }
       segment(r, split, to, std::exchange(first, false));
       to = split;
       if (split == top && depth > 0) --depth;
     }
-    stages.finish();
+    if (stages) stages->finish();
   }
 
   // Steps [from, end) from the root, by the area; `first`: what the first sweep has left in it is taken up.
@@ -401,9 +417,9 @@ class Adjoint final : public Kernel {
 
   State place(const Run& r, std::int64_t depth) const {
     if (depth == 0) return r.root;
-    return {.data = r.area + (r.record ? r.record->place(depth - 1) : depth - 1) * offsets_.back()};
+    return {.data = r.segments + (r.record ? r.record->place(depth - 1) : depth - 1) * offsets_.back()};
   }
-  std::byte* tape(const Run& r, std::int64_t k) const { return r.area + s_.bytes - (k + 1) * s_.tape; }
+  std::byte* tape(const Run& r, std::int64_t k) const { return r.end - (k + 1) * s_.tape; }
   // Where step i puts the state that it makes.
   std::byte* working(const Run& r, std::int64_t i) const { return r.base + working_[i & 1]; }
   const void* array(const Run& r, const State& s, std::size_t i) const {
@@ -476,12 +492,12 @@ class Adjoint final : public Kernel {
 
   std::shared_ptr<LoopStore> store_;
   AdjointShape s_;
-  schedule::TierSplits splits_;  // none: nothing in a tier
+  schedule::TierSplits splits_;
   schedule::Sized sized_;
   std::shared_ptr<const Kernel> advance_, adjoint_, taping_, untaping_;
   std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, offsets_, tape_offsets_, second_;
   Bytes working_[2] = {0, 0}, staging_[2] = {0, 0};
-  Bytes stack_ = 0, table_ = 0, in_tier_ = 0, inner_ = 0;
+  Bytes stack_ = 0, table_ = 0, kept_ = 0, extra_ = 0, inner_ = 0;
   bool online_ = false;  // which states are kept was decided while the loop ran
 };
 

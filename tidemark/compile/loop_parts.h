@@ -29,18 +29,17 @@ inline std::vector<Bytes> offsets_of(std::span<const Bytes> sizes) {
   return offsets;
 }
 
-// Where a pair's states lie in a tier, by its attributes; nothing where none does.
+// The states of a pair between which segments are reversed, by its attributes; nothing where its loop is one segment.
 inline schedule::TierSplits splits_of(const Attrs& attrs) {
-  if (attrs.find("tier") == nullptr) return {};
   if (attrs.find("splits") != nullptr) return attrs.integers("splits");
+  if (attrs.find("period") == nullptr) return {};
   return schedule::equal_splits(attrs.integer("trips"), attrs.integer("period"));
 }
 
+// The bytes in which a pair with an area of so many reverses a segment.
+inline Bytes area_of_segments(const Attrs& attrs, Bytes area) { return attrs.integer("extra", area); }
+
 // The steps that the area of a pair reverses at once, at most.
-inline std::int64_t longest_leaf(const Attrs& attrs) {
-  const std::int64_t trips = attrs.integer("trips");
-  if (attrs.find("tier") == nullptr) return trips;
-  return attrs.find("period") != nullptr ? attrs.integer("period") : schedule::tier_shape(attrs.integers("splits"), trips).longest;
-}
+inline std::int64_t longest_leaf(const Attrs& attrs) { return attrs.integer("longest", attrs.integer("trips")); }
 
 }  // namespace tidemark

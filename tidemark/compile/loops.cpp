@@ -15,15 +15,26 @@
 
 namespace tidemark {
 
-Bytes loop_bytes(const Graph& graph, std::size_t tier) {
-  Bytes bytes = 0;
-  for (const Node& n : graph.nodes) {
-    if (n.op != &scan_adjoint_op || n.attrs.find("tier") == nullptr ||
-        n.attrs.integer("tier") != static_cast<std::int64_t>(tier))
-      continue;
+Bytes loop_bytes(const Node& n, std::size_t tier) {
+  Bytes bytes = n.attrs.find("inner_tiers") == nullptr ? 0 : n.attrs.integers("inner_tiers").at(tier);
+  if (n.op == &scan_adjoint_op && n.attrs.integer("tier", -1) == static_cast<std::int64_t>(tier)) {
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     bytes += schedule::tier_shape(splits_of(n.attrs), s.trips).places * s.state;
   }
+  return bytes;
+}
+
+bool copies_can_fail(const Node& n, std::span<const TierSpec> tiers) {
+  for (std::size_t k = 0; k < tiers.size(); ++k) {
+    const bool used = n.attrs.integer("tier", -1) == static_cast<std::int64_t>(k) || loop_bytes(n, k) > 0;
+    if (used && tiers[k].can_fail()) return true;
+  }
+  return false;
+}
+
+Bytes loop_bytes(const Graph& graph, std::size_t tier) {
+  Bytes bytes = 0;
+  for (const Node& n : graph.nodes) bytes += loop_bytes(n, tier);
   return bytes;
 }
 
@@ -66,7 +77,8 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
-  if (!s.counted) s.levels = schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, bytes).levels();
+  if (!s.counted)
+    s.levels = schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, area_of_segments(adjoint.attrs, bytes)).levels();
   for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
@@ -79,8 +91,23 @@ void set_inner(Graph& g, Bytes budget) {
   }
 }
 
+// Once every loop has its regions.
+void note_inner_tiers(Graph& g, const PoseOptions& options) {
+  if (options.tiers.empty()) return;
+  for (Node& n : g.nodes) {
+    if (!is_loop(*n.op)) continue;
+    std::vector<std::int64_t> held(options.tiers.size(), 0);
+    for (const Graph& region : n.regions) {
+      if (!has_loops(region)) continue;
+      const PlannedRegion& planned = options.regions->at(region, n.attrs.integer("inner", RegionCache::kWhatever), options);
+      for (std::size_t k = 0; k < planned.in_tiers.size(); ++k) held[k] += planned.in_tiers[k];
+    }
+    if (std::any_of(held.begin(), held.end(), [](Bytes b) { return b > 0; })) n.attrs.set("inner_tiers", held);
+  }
+}
+
 // Of the table for states in a tier: for a choice that is priced many times, and for the one that is taken.
-constexpr std::int64_t kGrid = 300, kFineGrid = 2000;
+constexpr std::int64_t kCoarseGrid = 100, kGrid = 300, kFineGrid = 2000;
 
 // A pair as it is and with tapes.
 struct Variant {
@@ -91,8 +118,11 @@ struct Variant {
 class Loop {
  public:
   Loop(const Graph& g, const PairNodes& pair, std::size_t loops, Bytes inner, const PoseOptions& options)
-      : pair_(pair), tiers_(options.tiers) {
-    for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops);
+      : pair_(pair), regions_(options.regions), tiers_(options.tiers) {
+    // Loops inside steps have the other half (RegionCache::at).
+    const Node& back = g.nodes[pair.adjoint];
+    const bool nested = std::any_of(back.regions.begin(), back.regions.end(), has_loops);
+    for (TierSpec& tier : tiers_) tier.bytes /= static_cast<Bytes>(loops) * (nested ? 2 : 1);
     const Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
     const auto seconds = [&](const Graph& region) {
       return options.regions->at(region, inner, options).seconds;
@@ -103,7 +133,7 @@ class Loop {
     plain.adjoint = seconds(adjoint.regions[1]);
     variants_.push_back({saving, adjoint, plain});
     // Where the step itself must do with little, there is no room for tapes.
-    if (inner == RegionCache::kLeast || plain.online) return;
+    if (inner != RegionCache::kWhatever || plain.online) return;
     for (const TapeCut kind : {TapeCut::all, TapeCut::cheap}) {
       std::optional<TapedPair> taped = taped_pair(saving, adjoint, kind);
       if (!taped || taped->tape == variants_.back().costs.tape) continue;
@@ -125,28 +155,24 @@ class Loop {
     for (const Variant& v : variants_) most = std::max(most, v.costs.most());
     return most;
   }
+  // With an area of states alone and so many bytes beside it while it is reversed; -1 where there is nothing to gain.
+  double seconds(Bytes bytes, Bytes beside) const { return priced(bytes, beside, kCoarseGrid).seconds; }
+  void apply(Graph& g, Bytes bytes, Bytes beside) const {
+    Choice choice = priced(bytes, beside, kFineGrid);
+    if (choice.seconds >= 0) apply(g, std::move(choice));
+  }
   void apply(Graph& g, Bytes bytes) const {
     Choice choice = priced(bytes);
     const Variant& v = variants_[choice.variant];
     if (!choice.splits.empty() && v.costs.trips > kGrid) {
       LoopCosts c = v.costs;
       const TierSpec& tier = tiers_[static_cast<std::size_t>(choice.tier)];
-      const Bytes area = used(c, bytes);
+      const Bytes area = choice.area;
       c.in_tier_at(tier);
       c.split_in_tier(area, tier.bytes / c.state, kFineGrid);
       if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds) choice.splits = std::move(c.splits);
     }
-    const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
-    g.nodes[pair_.saving] = v.saving;
-    g.nodes[pair_.adjoint] = v.adjoint;
-    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
-      g.nodes[n].attrs.set("inner", inner);
-      if (choice.tier < 0) continue;
-      g.nodes[n].attrs.set("tier", choice.tier).set("store", static_cast<std::int64_t>(pair_.saving));
-      if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period);
-      if (!choice.splits.empty()) g.nodes[n].attrs.set("splits", choice.splits);
-    }
-    set_area(g, pair_, used(v.costs, bytes));
+    apply(g, std::move(choice));
   }
 
  private:
@@ -156,7 +182,26 @@ class Loop {
     std::int64_t tier = -1;
     std::int64_t period = 0;  // of states there, or:
     schedule::TierSplits splits{};
+    Bytes extra = -1;  // where they lie in the area
+    Bytes area = 0;
   };
+  void apply(Graph& g, const Choice& choice) const {
+    const Variant& v = variants_[choice.variant];
+    const std::int64_t store = choice.tier >= 0 ? regions_->new_store() : 0;
+    const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
+    g.nodes[pair_.saving] = v.saving;
+    g.nodes[pair_.adjoint] = v.adjoint;
+    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
+      g.nodes[n].attrs.set("inner", inner);
+      if (choice.tier >= 0) g.nodes[n].attrs.set("tier", choice.tier).set("store", store);
+      if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period).set("longest", choice.period);
+      if (!choice.splits.empty())
+        g.nodes[n].attrs.set("splits", choice.splits).set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
+      if (choice.extra >= 0) g.nodes[n].attrs.set("extra", choice.extra);
+    }
+    set_area(g, pair_, choice.area);
+  }
+
   static Bytes used(const LoopCosts& c, Bytes bytes) {
     if (c.online) return online_area(online_places(bytes, c.state, c.trips), c.state, c.trips);
     const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
@@ -167,13 +212,15 @@ class Loop {
     Choice best;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       LoopCosts c = variants_[i].costs;
-      const Bytes area = used(c, bytes);
+      Bytes area = used(c, bytes);
       const auto consider = [&](std::int64_t tier) {
         const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
-        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, tier, c.period, c.splits};
+        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, tier, c.period, c.splits, -1, area};
       };
       consider(-1);
-      for (std::size_t k = 0; k < tiers_.size() && area < c.most() && c.state > 0 && !c.online; ++k) {
+      if (area == c.most() || c.state == 0 || c.online || bytes < 2 * c.state) continue;
+      area = used(c, bytes - 2 * c.state);  // by way of which states go to a tier and come back
+      for (std::size_t k = 0; k < tiers_.size(); ++k) {
         c.in_tier_at(tiers_[k]);
         const std::int64_t most = std::min(c.trips, tiers_[k].bytes / c.state + 1);
         for (std::int64_t segments = 2; segments <= most;
@@ -190,7 +237,21 @@ class Loop {
     return best;
   }
 
+  Choice priced(Bytes bytes, Bytes beside, std::int64_t grid) const {
+    Choice best;
+    for (std::size_t i = 0; i < variants_.size() && state() > 0; ++i) {
+      LoopCosts c = variants_[i].costs;
+      const std::int64_t places = bytes / c.state;
+      if (c.online || places >= c.trips - 1) return best;
+      c.split_in_area(beside, places, grid);
+      const double seconds = c.first_sweep(bytes) + c.reverse_sweep(bytes);
+      if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, -1, 0, c.splits, beside, places * c.state};
+    }
+    return best;
+  }
+
   PairNodes pair_;
+  std::shared_ptr<RegionCache> regions_;
   std::vector<TierSpec> tiers_;
   std::vector<Variant> variants_;
 };
@@ -231,6 +292,51 @@ Graph with_areas(Graph g, const std::vector<Loop>& loops, const std::vector<Byte
   return g;
 }
 
+// Loops of which each lives inside the one before it, as in a gradient: the last first sweep is the first one to be reversed.
+bool is_chain(const std::vector<PairNodes>& pairs) {
+  for (std::size_t i = 0; i + 1 < pairs.size(); ++i) {
+    // In the order of their adjoints.
+    if (pairs[i].saving < pairs[i + 1].saving || pairs.back().adjoint < pairs[0].saving) return false;
+  }
+  return pairs.size() > 1;
+}
+
+// What each loop of a chain keeps from its first sweep on, and what it has beside that while it is reversed, when those behind it hold nothing any
+// more: the least time over all ways to share out kUnits of `bytes`.
+struct Share {
+  Bytes kept = 0, beside = -1;  // -1: an area as it is, for both sweeps
+};
+std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes) {
+  constexpr std::int64_t kUnits = 20;
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  // Loops are in the order of their adjoints: the last of them keeps its states longest.
+  std::vector<double> later(kUnits + 1, 0);  // of the loops that run behind, by the units that are left to them
+  std::vector<std::vector<std::pair<std::int64_t, bool>>> taken(loops.size());
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    std::vector<double> next(kUnits + 1, 0);
+    taken[i].resize(kUnits + 1);
+    for (std::int64_t left = 0; left <= kUnits; ++left) {
+      for (std::int64_t units = 0; units <= left; ++units) {
+        const Bytes kept = bytes * units / kUnits, beside = bytes * (left - units) / kUnits;
+        const double whole = loops[i].seconds(kept), split = units < left ? loops[i].seconds(kept, beside) : -1;
+        const bool splits = split >= 0 && split < whole;
+        const double seconds = (splits ? split : whole) + later[at(left - units)];
+        if (units == 0 || seconds < next[at(left)]) next[at(left)] = seconds, taken[i][at(left)] = {units, splits};
+      }
+    }
+    later = std::move(next);
+  }
+  std::vector<Share> shares(loops.size());
+  std::int64_t left = kUnits;
+  for (std::size_t i = loops.size(); i-- > 0;) {
+    const auto [units, splits] = taken[i][at(left)];
+    shares[i].kept = bytes * units / kUnits;
+    if (splits) shares[i].beside = bytes * (left - units) / kUnits;
+    left -= units;
+  }
+  return shares;
+}
+
 struct Try {
   bool fits = false;
   double seconds = 0;
@@ -244,6 +350,19 @@ Try attempt(const Graph& g, Bytes budget, const PoseOptions& options, double tim
   const plan::Plan plan = plan::solve(problem, solve);
   return {plan.status == plan::Plan::Status::feasible || plan.status == plan::Plan::Status::optimal,
           plan.seconds};
+}
+
+// What a step takes at least, and at most, of those with loops inside, which are worth budgets between the two.
+std::pair<Bytes, Bytes> inner_range(const Graph& graph, const PoseOptions& options) {
+  Bytes least = 0, most = 0;
+  for (const PairNodes& pair : pairs_of(graph)) {
+    for (const Graph& region : graph.nodes[pair.adjoint].regions) {
+      if (!has_loops(region)) continue;
+      least = std::max(least, options.regions->at(region, RegionCache::kLeast, options).arena);
+      most = std::max(most, options.regions->at(region, RegionCache::kWhatever, options).arena);
+    }
+  }
+  return {least, most};
 }
 
 }  // namespace
@@ -271,10 +390,19 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
   if (attempt(best, budget, options, 0).fits) return best;
   best = smallest_loops(graph);
   double best_seconds = -1;
-  for (const Bytes inner : {RegionCache::kWhatever, RegionCache::kLeast}) {
+  std::vector<Bytes> inners{RegionCache::kWhatever, RegionCache::kLeast};
+  const auto [least, most_inside] = inner_range(graph, options);
+  for (const double part : {0.5, 0.2, 0.05}) {
+    const auto inner = least + static_cast<Bytes>(part * static_cast<double>(most_inside - least));
+    if (inner > least && inner < budget) inners.push_back(inner);
+  }
+  for (const Bytes inner : inners) {
     const std::vector<Loop> loops = loops_of(graph, inner, options);
-    const auto consider = [&](Bytes bytes) {
-      Graph g = with_areas(graph, loops, share(loops, bytes), inner);
+    const auto keep_if_better = [&](Graph g) {
+      note_inner_tiers(g, options);
+      for (std::size_t k = 0; k < options.tiers.size(); ++k) {
+        if (loop_bytes(g, k) > options.tiers[k].bytes) return false;
+      }
       const Try t = attempt(g, budget, options, time_limit / 8);
       if (t.fits && (best_seconds < 0 || t.seconds < best_seconds)) {
         best_seconds = t.seconds;
@@ -282,16 +410,34 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
       }
       return t.fits;
     };
+    const auto consider = [&](Bytes bytes) { return keep_if_better(with_areas(graph, loops, share(loops, bytes), inner)); };
     if (!consider(0)) continue;
     // Halving between what fits and what does not, until a snapshot more or less is all the difference.
     Bytes most = 0, unit = std::numeric_limits<Bytes>::max();
     for (const Loop& loop : loops)
       most += loop.most(), unit = std::min(unit, std::max<Bytes>(1, loop.state()));
     unit = std::min(unit, std::max<Bytes>(1, most / 1024));
+    const Bytes all = most;
     Bytes low = 0, high = std::min(most, budget) + 1;
     for (int k = 0; k < 24 && high - low > unit; ++k) {
       const Bytes middle = low + (high - low) / 2;
       (consider(middle) ? low : high) = middle;
+    }
+    if (inner != RegionCache::kWhatever || !is_chain(pairs_of(graph)) || low == 0) continue;
+    // What is beside an area is there for one loop at a time: more may fit than side by side.
+    high = std::min(all, low + low / 4) + 1, low /= 2;
+    for (int k = 0; k < 6; ++k) {
+      const Bytes middle = k == 0 ? high - 1 : low + (high - low) / 2;
+      const std::vector<Share> shares = chain_shares(loops, middle);
+      Graph g = graph;
+      set_inner(g, inner);
+      for (std::size_t i = 0; i < loops.size(); ++i) {
+        if (shares[i].beside >= 0)
+          loops[i].apply(g, shares[i].kept, shares[i].beside);
+        else
+          loops[i].apply(g, shares[i].kept);
+      }
+      (keep_if_better(std::move(g)) ? low : high) = middle;
     }
   }
   return best;
@@ -320,7 +466,7 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
       continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     const std::int64_t places = online_places(s.bytes, s.state, s.trips);
-    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape, s.counted ? places * s.state : s.bytes);
+    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape, s.counted ? places * s.state : area_of_segments(n.attrs, s.bytes));
     Bytes step = 0;
     for (std::size_t r = 0; r < n.regions.size(); ++r) {
       const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
@@ -329,11 +475,18 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
             step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
                       .arena);
     }
-    const LoopCosts costs{.trips = s.trips, .state = s.state, .tape = s.tape, .splits = splits_of(n.attrs), .online = s.counted};
+    const LoopCosts costs{.trips = s.trips,
+                          .state = s.state,
+                          .tape = s.tape,
+                          .splits = splits_of(n.attrs),
+                          .extra = n.attrs.integer("extra", -1),
+                          .online = s.counted};
     std::string kept;
-    if (s.in_tier)
+    if (n.attrs.find("tier") != nullptr)
       kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
-    if (sized.taped() && sized.all_at_once() && !s.in_tier) {
+    else if (s.split)
+      kept = fmt::format("{} states, and while it is reversed ", with_commas(costs.in_tier()));
+    if (sized.taped() && sized.all_at_once() && !s.split) {
       kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
     } else {
       kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
@@ -342,7 +495,7 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
     }
     lines.push_back(fmt::format(
         "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step (at least {:.2g}); all states would take {}",
-        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + step), kept, format_bytes(step),
+        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + s.extra + step), kept, format_bytes(step),
         costs.forward_runs(s.bytes), costs.least_forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;

@@ -28,6 +28,7 @@ struct PlannedRegion {
   Bytes arena = 0;                     // what its values take, workspace of its kernels included
   std::shared_ptr<const Posed> posed;  // as it was planned, for emit
   std::shared_ptr<const Program> program;
+  std::vector<Bytes> in_tiers;  // what loops inside keep there
 };
 // Regions by their hash and budget: the same body is posed many times while a budget is split.
 class TIDEMARK_API RegionCache {
@@ -38,10 +39,12 @@ class TIDEMARK_API RegionCache {
   const PlannedRegion& at(const Graph& region, Bytes budget, const PoseOptions& options);
   // What both kernels of the pair with this number (`store`) use; its states lie in that tier.
   std::shared_ptr<LoopStore> store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count);
+  std::int64_t new_store() { return next_store_++; }
 
  private:
   std::map<std::string, PlannedRegion> regions_;
-  std::map<std::string, std::shared_ptr<LoopStore>> stores_;
+  std::map<std::int64_t, std::shared_ptr<LoopStore>> stores_;
+  std::int64_t next_store_ = 0;
 };
 
 struct LoopTask {
@@ -61,6 +64,8 @@ struct LoopCosts {
   std::int64_t period = 0;
   schedule::TierSplits splits;
   double write = 0, read = 0;
+  // Not negative: by splits too, but all states lie in the area, and segments have so many bytes, only in the reverse sweep.
+  Bytes extra = -1;
   // The length is known only at the end: `trips` is the most, which all seconds are of. No tapes, no tiers.
   bool online = false;
 
@@ -74,12 +79,16 @@ struct LoopCosts {
   // No schedule has fewer with states and tapes of these sizes in so many bytes and in the places in use in the tier.
   double least_forward_runs(Bytes bytes) const;
   void in_tier_at(const TierSpec& tier);  // sets the seconds of copies
-  // Sets the splits of least time; `grid`: see schedule/tier_splits.h.
+  // Sets the splits of least time for segments in so many bytes; `grid`: see schedule/tier_splits.h.
   void split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid);
+  void split_in_area(Bytes beside, std::int64_t places, std::int64_t grid);
   std::int64_t in_tier() const;  // the most states there at once
 };
-// What the loops of a graph keep in tier k.
+// What the loops of a graph, and those inside their steps, keep in tier k.
 TIDEMARK_API Bytes loop_bytes(const Graph& graph, std::size_t tier);
+Bytes loop_bytes(const Node& node, std::size_t tier);
+// Whether states of a loop, or of those inside its steps, lie in a tier that can fail.
+bool copies_can_fail(const Node& node, std::span<const TierSpec> tiers);
 // The tiers with what loops leave of them, which is the planner's.
 std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec> tiers);
 

@@ -69,14 +69,15 @@ constexpr std::int64_t kEffort = 40;
 }  // namespace
 
 std::shared_ptr<LoopStore> RegionCache::store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count) {
-  std::shared_ptr<LoopStore>& store = stores_[fmt::format("{} {} {} {}", pair, tier.name, state, count)];
+  std::shared_ptr<LoopStore>& store = stores_[pair];
   if (!store) store = std::make_shared<LoopStore>(tier, state, count);
   return store;
 }
 
 const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const PoseOptions& given) {
   PoseOptions options = given;
-  options.tiers.clear();  // loops inside a step keep what they keep in the step
+  // Loops inside a step have a part of each tier; choose_loops sees to it that the parts are no more than the whole.
+  for (TierSpec& tier : options.tiers) tier.bytes /= 8;
   const std::string key = fmt::format("{} {} {}", hash(region), budget, options.threads);
   const auto found = regions_.find(key);
   if (found != regions_.end()) return found->second;
@@ -107,6 +108,7 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   const std::string broken = plan::check(posed.problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of a loop's body breaks a rule: {}", broken);
   PlannedRegion made{.seconds = plan.seconds, .arena = plan.arena_bytes, .posed = kept};
+  for (std::size_t k = 0; k < options.tiers.size(); ++k) made.in_tiers.push_back(loop_bytes(posed.binding.graph, k));
   made.program = std::make_shared<const Program>(lower(posed.problem, plan, posed.binding));
   made.kernel = std::make_shared<ProgramKernel>(made.program, inputs);
   return regions_.emplace(key, std::move(made)).first->second;
@@ -125,9 +127,10 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
   // States in a tier, of either half of a pair.
   const auto stored = [&](LoopCosts& costs) -> std::shared_ptr<LoopStore> {
-    if (spec.attrs.find("tier") == nullptr) return nullptr;
     costs.period = spec.attrs.integer("period", 0);
+    costs.extra = spec.attrs.integer("extra", -1);
     if (costs.period == 0) costs.splits = splits_of(spec.attrs);
+    if (spec.attrs.find("tier") == nullptr) return nullptr;
     const TierSpec& tier = options.tiers.at(static_cast<std::size_t>(spec.attrs.integer("tier")));
     costs.in_tier_at(tier);
     return options.regions->store(spec.attrs.integer("store"), tier, costs.state, costs.in_tier());

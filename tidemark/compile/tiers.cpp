@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/base/text.h"
+#include "tidemark/compile/loops.h"
 
 namespace tidemark {
 namespace {
@@ -71,8 +72,7 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
         const Kernel* kernel = posed.binding.kernel_of_task[at(step.id)].get();
         if (kernel->can_overflow() && updated != nullptr)
           return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
-        if (copies && updated != nullptr && node_of(posed, step.id).attrs.find("tier") != nullptr &&
-            tiers[at(static_cast<std::int32_t>(node_of(posed, step.id).attrs.integer("tier")))].can_fail())
+        if (copies && updated != nullptr && copies_can_fail(node_of(posed, step.id), tiers))
           return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name, *updated);
         if (updates(task) && updated == nullptr) updated = &task.name;
         break;

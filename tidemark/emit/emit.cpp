@@ -79,12 +79,18 @@ class Emitter {
     return text + "\n";
   }
 
+  static std::string without_pragma(std::string header) {
+    const std::size_t once = header.find("#pragma once\n");
+    if (once != std::string::npos) header.erase(once, 13);
+    return header;
+  }
+
   std::string whole(const EmitSource& s) const {
-    std::string formulas = emitting::kScalarFormulas;
-    const std::size_t once = formulas.find("#pragma once\n");
-    if (once != std::string::npos) formulas.erase(once, 13);
-    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n#include <type_traits>\n\n" +
-                       formulas + emitting::kPrelude + (networks_ ? emitting::kNetworks : "");
+    const std::string formulas = without_pragma(emitting::kScalarFormulas);
+    std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n" +
+                       (online_ ? "#include <stdexcept>\n" : "") + "#include <type_traits>\n\n" + formulas +
+                       emitting::kPrelude + (networks_ ? emitting::kNetworks : "") +
+                       (online_ ? without_pragma(emitting::kOnlineStates) : "");
     for (const std::string& f : functions_) text += f;
     return text;
   }
@@ -221,9 +227,11 @@ class Emitter {
     expect_own_packing(t);
     if (emitting::is_map(t.node)) {
       emitting::write_map(t, out);
-    } else if (emitting::write_loop(
-                   t, [&](std::size_t which) { return region(t, which); }, out)) {
+    } else if (const emitting::RegionName name = [&](std::size_t which) { return region(t, which); };
+               emitting::write_loop(t, name, out)) {
       return;
+    } else if (emitting::write_while(t, name, out)) {
+      online_ = true;
     } else if (!emitting::write_move(t, out)) {
       const std::size_t before = out.size();
       const bool network = emitting::write_network(t, out);
@@ -249,6 +257,7 @@ class Emitter {
 
   const EmitOptions& options_;
   bool networks_ = false;               // whether a function of networks.txt is called
+  bool online_ = false;                 // whether there is a loop of unknown length
   std::vector<std::string> functions_;  // callees first
   std::map<const Program*, std::string> regions_;
 };

@@ -1,5 +1,5 @@
 // Loops and branches as C++: a function for each region (emit.cpp writes them), called with q: its inputs, then the places of
-// its outputs. The sweeps are those of compile/loop_kernels.cpp, with the struct Sized of the prelude.
+// its outputs. Loops of unknown length: while.cpp, and their adjoints here. The sweeps are those of compile/loop_kernels.cpp, with the struct Sized of the prelude.
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/loops.h"
 #include "tidemark/emit/writer.h"
@@ -42,7 +42,10 @@ class ScanWriter {
         saving_(t.node.op == &scan_saving_op) {
     if (!saving_) return;
     bytes_ = t.node.attrs.integer("bytes");
-    tape_ = t.node.attrs.integer("tape", 0);
+    if (t.node.attrs.find("splits") == nullptr)
+      tape_ = t.node.attrs.integer("tape", 0);
+    else
+      splits_ = t.node.attrs.integers("splits");
   }
 
   void write() {
@@ -66,7 +69,13 @@ class ScanWriter {
         snapshot += round_up(size(body_.inputs[static_cast<std::size_t>(i)]), 64);
       }
     }
-    const bool stops = saving_ && !all_taped;
+    const bool stops = saving_ && !all_taped && splits_.empty();
+    if (!splits_.empty()) {
+      out_ += "    // The steps whose states are kept.\n    constexpr std::int64_t kept_at[] = {";
+      std::int64_t step = 0;
+      for (std::size_t k = 0; splits_[k] > 0; ++k) out_ += fmt::format("{}, ", step += splits_[k]);
+      out_ += "-1};\n    std::int64_t kept = 0;\n";
+    }
     if (stops) {
       work = declare_sized(s_.trips, snapshot, tape_, bytes_, t_.node.attrs.integer("levels", 0), 0, out_);
       out_ += fmt::format(
@@ -100,6 +109,15 @@ class ScanWriter {
                               offset_of[i]);
       }
       out_ += "      }\n";
+    }
+    if (!splits_.empty()) {
+      out_ += "      if (i + 1 == kept_at[kept]) {\n";
+      for (std::size_t i = 0; i < c; ++i) {
+        if (offset_of[i] >= 0)
+          out_ += fmt::format("        q[{}] = {} + kept * {} + {};\n", in + i, t_.out.back(), snapshot,
+                              offset_of[i]);
+      }
+      out_ += "        ++kept;\n      }\n";
     }
     for (std::size_t i = c; i < consts; ++i)
       out_ += fmt::format("      q[{}] = {} + t * {};\n", i, t_.in[i], size(body_.inputs[i]));
@@ -139,6 +157,7 @@ class ScanWriter {
   const Graph& body_;
   bool saving_;
   Bytes bytes_ = 0, tape_ = 0;
+  std::vector<std::int64_t> splits_;
 };
 
 class AdjointWriter {
@@ -158,13 +177,24 @@ class AdjointWriter {
     const std::size_t a = at(s_.adjoints);
     out_ += fmt::format("    constexpr std::int64_t n = {};\n    Bytes work = {};\n    Bytes area = {};\n",
                         s_.trips, t_.workspace, again_ ? t_.out[0] : t_.in[0]);
+    out_ += s_.counted ? fmt::format("    const std::int64_t ran = *(const std::int64_t*)({});\n", t_.in.back())
+                       : "    constexpr std::int64_t ran = n;\n";
     if (again_) out_ += fmt::format("    copy(area, {}, {});\n", t_.in[0], s_.bytes);
     Bytes work = 0;
     if (again_) {
-      work = round_up((depths_of(s_.trips, s_.state, s_.tape, s_.bytes) + 2) * 8, 64);
-      work += declare_sized(s_.trips, s_.state, s_.tape, s_.bytes, s_.levels, work, out_);
+      const std::int64_t longest = t_.node.attrs.integer("longest", s_.trips);
+      work = round_up((depths_of(longest, s_.state, s_.tape, segments()) + 2) * 8, 64);
+      work += declare_sized(longest, s_.state, s_.tape, segments(), s_.levels, work, out_);
       working_ = work;
       work += 2 * s_.state;
+    }
+    if (s_.split) {
+      kept_ = work;
+      work += round_up((s_.bytes / s_.state + 1) * 8, 64);
+      out_ += fmt::format("    const Bytes segments = work + {};  // where they are reversed\n", work);
+      work += round_up(s_.extra, 64) + s_.state;
+    } else if (again_) {
+      out_ += "    const Bytes segments = area;\n";
     }
     for (std::size_t i = 0; i < a; ++i)
       second_.push_back(work), work += round_up(adjoint().type(adjoint().outputs[i]).bytes(), 64);
@@ -178,11 +208,11 @@ class AdjointWriter {
     if (s_.tape > 0) write_reverse(3, "reverse_tape");
     if (!again_) {
       out_ += s_.tape > 0 ? fmt::format(
-                                "    for (std::int64_t i = n - 1; i >= 0; --i) reverse_tape(i, area + {} - "
+                                "    for (std::int64_t i = ran - 1; i >= 0; --i) reverse_tape(i, area + {} - "
                                 "(i + 1) * {});\n",
                                 s_.bytes, s_.tape)
                           : fmt::format(
-                                "    for (std::int64_t i = n - 1; i >= 0; --i) reverse(i, i == 0 ? nullptr : "
+                                "    for (std::int64_t i = ran - 1; i >= 0; --i) reverse(i, i == 0 ? nullptr : "
                                 "area + (i - 1) * {});\n",
                                 s_.state);
     } else {
@@ -198,9 +228,16 @@ class AdjointWriter {
     for (std::size_t i = 0; i < a; ++i)
       out_ += fmt::format("    copy({}, q[{}], {});\n", t_.out[1 + i], i,
                           adjoint().type(adjoint().outputs[i]).bytes());
+    for (std::size_t o = a; s_.counted && o < adjoint().outputs.size(); ++o)
+      out_ += fmt::format("    if (ran < n) std::memset({0} + ran * {1}, 0, (n - ran) * {1});\n", t_.out[1 + o],
+                          adjoint().type(adjoint().outputs[o]).bytes());
   }
 
  private:
+  Bytes segments() const {
+    if (s_.counted) return online_places(s_.bytes, s_.state, s_.trips) * s_.state;
+    return s_.split ? s_.extra : s_.bytes;
+  }
   const Graph& advance() const { return t_.node.regions[0]; }
   const Graph& adjoint() const { return t_.node.regions[1]; }
   const std::string& given(int i) const { return t_.in[at(i)]; }
@@ -264,18 +301,25 @@ class AdjointWriter {
 
   void write_sweep() {
     const bool taped = s_.tape > 0;
+    if (s_.counted)
+      out_ += fmt::format(
+          "    // What while_saving left behind its states: by place a state's step, and the places in the order of steps.\n"
+          "    const auto* step_in = (const std::int64_t*)(area + {0});\n"
+          "    const auto* place_of = (const std::int32_t*)(step_in + {1}) + {1};\n",
+          segments(), online_places(s_.bytes, s_.state, s_.trips));
     out_ += fmt::format(
         "    const auto working = [&](std::int64_t i) {{ return work + {0} + (i & 1) * {1}; }};\n"
         "    const auto advance = [&](std::int64_t from, std::int64_t to, Bytes state, Bytes into) {{\n"
         "      for (std::int64_t i = from; i < to; ++i) state = step(i, state, i + 1 == to && into != "
         "nullptr ? into : working(i));\n"
         "      return state;\n    }};\n"
-        "    const auto place = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? nullptr : area + "
-        "(depth - 1) * {1}; }};\n",
-        working_, s_.state);
+        "    std::int64_t from = 0;\n    Bytes root = nullptr;  // the segment at hand, and its state\n"
+        "    const auto place = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? root : segments + "
+        "{2} * {1}; }};\n",
+        working_, s_.state, s_.counted ? "place_of[depth - 1]" : "(depth - 1)");
     if (taped) {
       out_ += fmt::format(
-          "    const auto tape = [&](std::int64_t k) {{ return area + {0} - (k + 1) * {1}; }};\n"
+          "    const auto tape = [&](std::int64_t k) {{ return segments + {0} - (k + 1) * {1}; }};\n"
           "    // The tapes of [from, to) but the last, from a state that lies in the area at `depth`, or "
           "not (0).\n"
           "    const auto leaf = [&](std::int64_t from, std::int64_t to, Bytes state, std::int64_t depth) "
@@ -289,41 +333,88 @@ class AdjointWriter {
           "      reverse(to - 1, state);\n"
           "      for (std::int64_t i = to - 1; i-- > from;) reverse_tape(i, tape(i - from));\n"
           "    }};\n",
-          s_.bytes, s_.tape, s_.state);
+          segments(), s_.tape, s_.state);
     } else {
       out_ +=
           "    const auto leaf = [&](std::int64_t from, std::int64_t, Bytes state, std::int64_t) { "
           "reverse(from, state); };\n";
     }
+    if (s_.split) {
+      write_segments();
+      return;
+    }
     out_ += fmt::format(
         "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
-        "    std::int64_t depth = 0, to = n{};\n"
-        "    kept[0] = 0;\n"
+        "    std::int64_t depth = 0, to = ran{};\n"
+        "    kept[0] = 0;\n",
+        taped ? " + 1" : "");
+    if (s_.counted) {
+      out_ += fmt::format(
+          "    for (; depth < {0} && step_in[place_of[depth]] < to; ++depth) kept[depth + 1] = step_in[place_of[depth]];\n"
+          "{1}",
+          online_places(s_.bytes, s_.state, s_.trips), kSegment);
+      return;
+    }
+    out_ += fmt::format(
         "    for (; to - kept[depth] > sized.leaf(depth){}; ++depth) kept[depth + 1] = kept[depth] + "
         "sized.split(to - kept[depth], depth);\n",
-        taped ? " + 1" : "", taped ? "" : " && depth < sized.depths");
+        taped ? "" : " && depth < sized.depths");
     if (taped)
       out_ += "    for (to = n; to > kept[depth]; --to) reverse_tape(to - 1, tape(to - 1 - kept[depth]));\n";
-    out_ +=
-        "    while (to > 0) {\n"
-        "      const std::int64_t top = kept[depth];\n"
-        "      if (top == to) {\n"
-        "        --depth;\n"
-        "      } else if (to - top <= sized.leaf(depth)) {\n"
-        "        leaf(top, to, place(depth), depth);\n"
-        "        to = top;\n"
-        "      } else {\n"
-        "        const std::int64_t split = top + sized.split(to - top, depth);\n"
-        "        if (to - split <= sized.leaf(depth + 1)) {\n"
-        "          leaf(split, to, advance(top, split, place(depth), nullptr), 0);\n"
-        "          to = split;\n"
-        "        } else {\n"
-        "          advance(top, split, place(depth), place(depth + 1));\n"
-        "          kept[++depth] = split;\n"
-        "        }\n"
-        "      }\n"
-        "    }\n";
+    out_ += kSegment;
   }
+
+  // Segment by segment, between states that the first sweep kept.
+  void write_segments() {
+    out_ += "    constexpr std::int64_t splits[] = {";
+    for (const std::int64_t x : t_.node.attrs.integers("splits")) out_ += fmt::format("{}, ", x);
+    out_ += fmt::format(
+        "}};\n"
+        "    const auto reverse_segment = [&](std::int64_t to) {{\n"
+        "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
+        "    std::int64_t depth = 0;\n"
+        "    kept[0] = from;\n"
+        "{0}    }};\n"
+        "    auto* kept = (std::int64_t*)(work + {1});\n"
+        "    std::int64_t depth = 0, end = n, next = 0;\n"
+        "    kept[0] = 0;\n"
+        "    for (; splits[next] > 0; ++next, ++depth) kept[depth + 1] = kept[depth] + splits[next];\n"
+        "    for (; end > 0; ++next) {{\n"
+        "      const std::int64_t top = kept[depth], x = splits[next];\n"
+        "      from = top + (x < 0 ? -x : x);\n"
+        "      root = depth == 0 ? nullptr : area + (depth - 1) * {2};\n"
+        "      if (x > 0) {{\n"
+        "        advance(top, from, root, area + depth * {2});\n"
+        "        kept[++depth] = from;\n"
+        "        continue;\n"
+        "      }}\n"
+        "      if (x < 0) root = advance(top, from, root, segments + {3});\n"
+        "      reverse_segment(end);\n"
+        "      end = from;\n"
+        "      if (x == 0 && depth > 0) --depth;\n"
+        "    }}\n",
+        kSegment, kept_, s_.state, round_up(s_.extra, 64));
+  }
+
+  static constexpr const char* kSegment =
+      "    while (to > from) {\n"
+      "      const std::int64_t top = kept[depth];\n"
+      "      if (top == to) {\n"
+      "        --depth;\n"
+      "      } else if (to - top <= sized.leaf(depth)) {\n"
+      "        leaf(top, to, place(depth), depth);\n"
+      "        to = top;\n"
+      "      } else {\n"
+      "        const std::int64_t split = top + sized.split(to - top, depth);\n"
+      "        if (to - split <= sized.leaf(depth + 1)) {\n"
+      "          leaf(split, to, advance(top, split, place(depth), nullptr), 0);\n"
+      "          to = split;\n"
+      "        } else {\n"
+      "          advance(top, split, place(depth), place(depth + 1));\n"
+      "          kept[++depth] = split;\n"
+      "        }\n"
+      "      }\n"
+      "    }\n";
 
   const Task& t_;
   const RegionName& region_;
@@ -331,7 +422,7 @@ class AdjointWriter {
   AdjointShape s_;
   bool again_;
   std::vector<Bytes> offsets_, tapes_, second_;
-  Bytes working_ = 0, work_ = 0;
+  Bytes working_ = 0, kept_ = 0, work_ = 0;
 };
 
 void write_cond(const Task& t, const RegionName& region, std::string& out) {

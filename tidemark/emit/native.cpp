@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 #include "tidemark/emit/emit.h"
 
@@ -89,9 +90,13 @@ class Native final : public Kernel {
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
   void run(const Operands& o) const override {
-    // State is updated where it lies: the caller hands it over as an input.
-    entry_((unsigned char* const*)o.in.data(),
-           static_cast<unsigned char*>(o.workspace));  // NOLINT: casts const away
+    try {
+      // State is updated where it lies: the caller hands it over as an input.
+      entry_((unsigned char* const*)o.in.data(),
+             static_cast<unsigned char*>(o.workspace));  // NOLINT: casts const away
+    } catch (const std::runtime_error& e) {
+      fail(Error::Kind::data, "{}", e.what());
+    }
   }
 
  private:

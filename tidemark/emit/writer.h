@@ -58,5 +58,6 @@ bool is_map(const Node& node);
 // Loops and branches; `region`: the name of the function of a region. False: not one of them.
 using RegionName = std::function<std::string(std::size_t which)>;
 bool write_loop(const Task& task, const RegionName& region, std::string& out);
+bool write_while(const Task& task, const RegionName& region, std::string& out);
 
 }  // namespace tidemark::emitting

@@ -262,26 +262,37 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const ConvTranspo
   if (x.rank() != 4 || weight.rank() != 4)
     fail(Error::Kind::usage, "[conv_transpose2d] {} vs {}: both must have 4 axes", to_string(x.shape()),
          to_string(weight.shape()));
-  Pair size, beyond{};
+  Pair size, full;
+  bool reaches =
+      true;  // every row of the result lies in the image of some position, or one stride behind the last
   for (const int axis : {0, 1}) {
     const auto i = static_cast<std::size_t>(axis);
     if (options.output_padding[i] < 0 ||
         options.output_padding[i] >= std::max(options.stride[i], options.dilation[i]))
       fail(Error::Kind::usage, "[conv_transpose2d] output padding {} vs less than stride {} or dilation {}",
            options.output_padding[i], options.stride[i], options.dilation[i]);
-    // Rows that a whole stride lies before are the image of no position: zeros.
-    beyond[i] = std::max<std::int64_t>(0, options.output_padding[i] - (options.stride[i] - 1));
-    size[i] = (x.size(axis + 2) - 1) * options.stride[i] - 2 * options.padding[i] +
-              options.dilation[i] * (weight.size(axis + 2) - 1) + options.output_padding[i] - beyond[i] + 1;
+    full[i] =
+        (x.size(axis + 2) - 1) * options.stride[i] + options.dilation[i] * (weight.size(axis + 2) - 1) + 1;
+    size[i] = full[i] - 2 * options.padding[i] + options.output_padding[i];
     if (size[i] < 1)
       fail(Error::Kind::usage, "[conv_transpose2d] padding {} leaves nothing of the result",
            options.padding[i]);
+    reaches = reaches && options.output_padding[i] < options.stride[i];
   }
-  const Tensor y =
-      backward_data(attrs_of({options.stride, options.padding, options.dilation, options.groups}), x, weight,
-                    size[0], size[1], where);
-  if (beyond[0] == 0 && beyond[1] == 0) return y;
-  return pad(y, {{0, 0}, {0, 0}, {0, beyond[0]}, {0, beyond[1]}}, 0, where);
+  if (reaches)
+    return backward_data(attrs_of({options.stride, options.padding, options.dilation, options.groups}), x,
+                         weight, size[0], size[1], where);
+  // The whole image, from which the padding is cut; behind its end there is nothing.
+  Tensor y = backward_data(attrs_of({options.stride, {0, 0}, options.dilation, options.groups}), x, weight,
+                           full[0], full[1], where);
+  std::vector<std::pair<std::int64_t, std::int64_t>> zeros(4);
+  for (const int axis : {0, 1}) {
+    const auto i = static_cast<std::size_t>(axis);
+    const std::int64_t end = std::min(full[i], options.padding[i] + size[i]);
+    y = slice(y, axis + 2, options.padding[i], end, 1, where);
+    zeros[i + 2].second = size[i] - (end - options.padding[i]);
+  }
+  return pad(y, zeros, 0, where);
 }
 
 }  // namespace tidemark

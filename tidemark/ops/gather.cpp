@@ -7,6 +7,7 @@
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/table.h"
+#include "tidemark/ops/views.h"
 
 namespace tidemark {
 namespace {
@@ -270,7 +271,11 @@ Tensor index_select(const Tensor& x, const Tensor& indices, int axis, Where wher
 }
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
   const Called called("gather", where);
-  return apply1(gather_op, {x, indices}, {{"axis", std::int64_t{x.shape().normalise(axis)}}}, where);
+  const int along = x.shape().normalise(axis);
+  Tensor read = x;  // as torch.gather: indices may be shorter than x along the other axes
+  for (int a = 0; a < x.rank() && indices.rank() == x.rank(); ++a)
+    if (a != along && indices.size(a) < x.size(a)) read = slice(read, a, 0, indices.size(a), 1, where);
+  return apply1(gather_op, {read, indices}, {{"axis", std::int64_t{along}}}, where);
 }
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis, Where where) {
   const Called called("scatter_add", where);

@@ -23,8 +23,9 @@ TIDEMARK_API extern const Op call_op;
 // A scan whose states the adjoint needs, and that adjoint, as compiled code has them (compile/loops.h):
 // scan_saving is a scan that also gives an area of `bytes` with snapshots of the carries named in `snapshot` and, where `tape` (the bytes
 // of one) is not 0, with tapes of steps: values that the adjoint of a step reads. Regions: (body, and with tapes the body
-// that also gives a step's tape). `tier`, `store`: of states in a tier (compile/loop_store.h), one every `period`
-// steps or where `splits` say (schedule/tier_splits.h).
+// that also gives a step's tape). `period` or `splits`: where states lie that segments
+// between them, of at most `longest` steps, are reversed from (schedule/tier_splits.h). `tier`, `store`: those states lie in a tier (compile/loop_store.h), and the area is for segments;
+// else they are all that the area holds, and segments have `extra` bytes that only the adjoint takes.
 TIDEMARK_API extern const Op scan_saving_op;
 // scan_adjoint: inputs are the area, the first state of the carries in the snapshot, the running adjoints, xs and invariants
 // of the advancing region, xs and invariants of the adjoint's. Regions: (advance, adjoint from a state, and with tapes: advance that also
@@ -58,7 +59,8 @@ struct AdjointShape {
   std::int64_t trips = 0;
   Bytes bytes = 0, state = 0, tape = 0;  // of the area, of a snapshot, of a tape (0: none is kept)
   std::int64_t levels = 0;               // of the table by which segments are split (schedule/sized.h)
-  bool in_tier = false;                  // some states lie in a tier
+  bool split = false;                    // segments between states in a tier, or in the area, are reversed one by one
+  Bytes extra = 0;                       // for segments, beside an area of states
   int states = 0, adjoints = 0, advance_xs = 0, advance_consts = 0, adjoint_xs = 0, adjoint_consts = 0, ys = 0;
   bool reverse = false;                   // the direction of the adjoint's own steps: the primal's, turned round
   bool counted = false;                   // `trips` is the most that can have run
@@ -72,7 +74,7 @@ struct AdjointShape {
   int first_adjoint_const() const { return first_adjoint_x() + adjoint_xs; }
   int inputs() const { return first_adjoint_const() + adjoint_consts + (counted ? 1 : 0); }
   // Every state, or every tape, comes from the first sweep.
-  bool runs_again() const { return in_tier || (tape > 0 ? trips > bytes / tape : bytes < (trips - 1) * state); }
+  bool runs_again() const { return split || (tape > 0 ? trips > bytes / tape : bytes < (trips - 1) * state); }
 };
 TIDEMARK_API AdjointShape adjoint_shape(const Attrs& attrs, const std::vector<Graph>& regions);
 TIDEMARK_API Attrs adjoint_attrs(const AdjointShape& shape);

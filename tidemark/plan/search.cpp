@@ -39,9 +39,15 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
   mean_size_ = std::max(1.0, bytes / std::max(1, model.buffers));
 }
 
+void Search::note_peak() {
+  if (line_.peak() >= least_peak_) return;
+  least_peak_ = line_.peak();
+  least_runs_ = line_.runs();
+}
+
 void Search::consider() {
   if (model_->has_copies()) tiers_.tidy();
-  least_peak_ = std::min(least_peak_, line_.peak());
+  note_peak();
   if (line_.peak() > options_.budget) return;
   const double seconds = seconds_now();
   if (seconds < local_.seconds) local_ = {seconds, line_.runs()};
@@ -94,7 +100,10 @@ void Search::adopt(const Search& other) {
 }
 
 void Search::adopt_best(const Search& other) {
-  least_peak_ = std::min(least_peak_, other.least_peak_);
+  if (other.least_peak_ < least_peak_) {
+    least_peak_ = other.least_peak_;
+    least_runs_ = other.least_runs_;
+  }
   if (other.best_seconds_ >= best_seconds_) return;
   best_seconds_ = other.best_seconds_;
   best_ = other.best_;
@@ -118,7 +127,7 @@ void Search::settle() {
 // Stuck: what is over the budget may go by order, and what then is left by more drops.
 bool Search::reorder_and_repair() {
   const auto n = static_cast<std::int64_t>(line_.run_count());
-  least_peak_ = std::min(least_peak_, line_.peak());
+  note_peak();
   reorder_.load(line_.runs());
   reorder_.anneal(options_.budget - model_->base, mean_size_, 0.01 * mean_size_, 20 * n, improve_.rng());
   line_.assign(reorder_.runs(), kRoom);
@@ -156,7 +165,7 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
          ++again) {
       fits = reorder_and_repair();
     }
-    least_peak_ = std::min(least_peak_, line_.peak());
+    note_peak();
     if (!fits) continue;
     settle();
     consider();
@@ -171,7 +180,7 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
 void Search::start_with_copies(const std::vector<TaskId>& order) {
   line_.assign(order, kRoom);
   const bool fits = tiers_.repair(improve_.rng(), *limit_);
-  least_peak_ = std::min(least_peak_, line_.peak());
+  note_peak();
   if (!fits) return;
   tiers_.prune(*limit_);
   improve_.prune();
