@@ -130,6 +130,33 @@ TEST(Correction, ARunningPlanIsLeftForWhatIsClearlyBetterOnly) {
   EXPECT_TRUE(stay_with(problem, running, next, 0.1).has_value()) << "less than a tenth is saved";
 }
 
+TEST(Correction, APlanThatTurnsOutSlowerIsLeftForTheOneBefore) {
+  plan::Problem problem;
+  problem.buffers = {{.name = "a", .bytes = 64}, {.name = "b", .bytes = 64}};
+  problem.tasks = {{.name = "a", .writes = {0}, .seconds = 1}, {.name = "b", .reads = {0}, .writes = {1}, .seconds = 2}};
+  problem.outputs = {1};
+  plan::Plan first = plan::solve(problem), second = first, next = first;
+  first.planner = "first", second.planner = "second";
+  next.seconds = 1;  // looks three times as fast
+  MeasuredPlan fastest;
+  EXPECT_FALSE(go_on_with(problem, {first, nullptr, 2, 3.0}, fastest, next, false).has_value()) << "worth a try";
+  const auto back = go_on_with(problem, {second, nullptr, 2, 3.2}, fastest, next, false);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->plan.planner, "first");
+  EXPECT_FALSE(go_on_with(problem, {second, nullptr, 2, 3.05}, fastest, next, false).has_value()) << "as good as the first";
+  next.seconds = 2.95;
+  const auto same = go_on_with(problem, {second, nullptr, 2, 3.05}, fastest, next, false);
+  ASSERT_TRUE(same.has_value());
+  EXPECT_EQ(same->plan.planner, "second") << "no better one, so it stays";
+  next.seconds = 1;
+  const auto stays = go_on_with(problem, {second, nullptr, 2, 3.2}, fastest, next, true);
+  ASSERT_TRUE(stays.has_value());
+  EXPECT_EQ(stays->plan.planner, "second") << "nobody would measure another";
+  // With a gate it is another problem.
+  EXPECT_FALSE(go_on_with(problem, {second, nullptr, 3, 9.0}, fastest, next, false).has_value());
+  EXPECT_EQ(fastest.plan.planner, "second");
+}
+
 TEST(Correction, WhatLastsAFewStepsTeachesNothing) {
   // Runs as predicted; but something else has the machine for a while, just when the prediction is looked at.
   int asked = 0;

@@ -94,14 +94,19 @@ TEST(MicroBatches, APatternNamesAllPartsOrOne) {
 
 // A weight in front of the batch that is as long as it.
 TEST(MicroBatches, AreOfTheBatchAlone) {
-  const auto f = [](const Tensor& w, const Tensor& x, const Tensor& y) { return mean(square(matmul(x, w) - y)); };
+  const auto f = [](const Tensor& w, const Tensor& x, const Tensor& y) {
+    return mean(square(matmul(x, w) - y));
+  };
   const Tensor w = full({8, 8}, 0.25), x = full({8, 8}, 0.5), y = full({8, 8}, 1.5);
   const float whole = compile(f)(w, x, y).item<float>();
   EXPECT_FLOAT_EQ(compile(f, {.micro_batches = 4})(w, x, y).item<float>(), whole);
   // Named, also where it stands first.
-  const auto g = [&](const Tensor& batch, const Tensor& weight) { return mean(square(matmul(batch, weight))); };
+  const auto g = [&](const Tensor& batch, const Tensor& weight) {
+    return mean(square(matmul(batch, weight)));
+  };
   auto named = compile(g, {.micro_batches = {4, {0}}});
-  EXPECT_FLOAT_EQ(named(x, full({8, 3}, 0.25)).item<float>(), compile(g)(x, full({8, 3}, 0.25)).item<float>());
+  EXPECT_FLOAT_EQ(named(x, full({8, 3}, 0.25)).item<float>(),
+                  compile(g)(x, full({8, 3}, 0.25)).item<float>());
   EXPECT_EQ(named.plan_for(x, full({8, 3}, 0.25)).micro_batches(), 4);
   const auto refused = [&](MicroBatches how, Error::Kind kind, const char* words) {
     try {
@@ -129,10 +134,12 @@ TEST(MicroBatches, CutTheStepsOfALoopThatIsWrittenOut) {
   };
   const auto counted = [](const Shape& shape, int salt) {
     std::vector<float> data(static_cast<std::size_t>(shape.numel()));
-    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(salt)) % 11) / 8 - 0.5f;
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(salt)) % 11) / 8 - 0.5f;
     return tensor(data, shape);
   };
-  const Tensor w = counted({kWide, kWide}, 1), rows = counted({kSteps * kBatch, 1}, 2), x = counted({kBatch, kSteps, kWide}, 3);
+  const Tensor w = counted({kWide, kWide}, 1), rows = counted({kSteps * kBatch, 1}, 2),
+               x = counted({kBatch, kSteps, kWide}, 3);
   const auto whole = compile(f)(w, rows, x);
   auto split_up = compile(f, {.micro_batches = 4});
   const auto parts = split_up(w, rows, x);
@@ -140,7 +147,9 @@ TEST(MicroBatches, CutTheStepsOfALoopThatIsWrittenOut) {
   const auto near = [](const Tensor& a, const Tensor& b) {
     ASSERT_EQ(a.shape(), b.shape());
     for (std::int64_t i = 0; i < a.numel(); ++i)
-      ASSERT_NEAR(a.data<float>()[static_cast<std::size_t>(i)], b.data<float>()[static_cast<std::size_t>(i)], 1e-5) << i;
+      ASSERT_NEAR(a.data<float>()[static_cast<std::size_t>(i)], b.data<float>()[static_cast<std::size_t>(i)],
+                  1e-5)
+          << i;
   };
   near(std::get<0>(parts), std::get<0>(whole));
   near(std::get<1>(parts), std::get<1>(whole));
@@ -175,7 +184,8 @@ TEST(MicroBatches, CutLoops) {
   EXPECT_EQ(split_up.plan_for(w, x, y).micro_batches(), 4);
   const auto bits = [](const auto& r) {
     std::vector<float> all{r.value.template item<float>()};
-    for (const Tensor& t : {r.grad.first, r.grad.second}) all.insert(all.end(), t.data<float>().begin(), t.data<float>().end());
+    for (const Tensor& t : {r.grad.first, r.grad.second})
+      all.insert(all.end(), t.data<float>().begin(), t.data<float>().end());
     return all;
   };
   const std::vector<float> a = bits(parts), b = bits(whole);
@@ -184,16 +194,19 @@ TEST(MicroBatches, CutLoops) {
   // No array of the loops is as long as the batch.
   for (const Node& n : split_up.plan_for(w, x, y).graph().nodes) {
     for (const Graph& region : n.regions) {
-      for (const Value& v : region.values) EXPECT_TRUE(v.type.shape.rank() == 0 || v.type.shape[0] != 8) << to_string(v.type);
+      for (const Value& v : region.values)
+        EXPECT_TRUE(v.type.shape.rank() == 0 || v.type.shape[0] != 8) << to_string(v.type);
     }
   }
   // Whatever the budget, the bits of the same parts with everything kept.
   const Bytes all = split_up.plan_for(w, x, y).peak_predicted();
-  auto least = compile(value_and_grad(recurrent_loss), {.memory = Budget::minimum(), .time_limit = 0.3, .micro_batches = 4});
+  auto least = compile(value_and_grad(recurrent_loss),
+                       {.memory = Budget::minimum(), .time_limit = 0.3, .micro_batches = 4});
   EXPECT_EQ(bits(least(w, x, y)), a);
   const Bytes peak = least.plan_for(w, x, y).peak_predicted();
   EXPECT_LT(peak, all);
-  auto between = compile(value_and_grad(recurrent_loss), {.memory = (peak + all) / 2, .time_limit = 0.3, .micro_batches = 4});
+  auto between = compile(value_and_grad(recurrent_loss),
+                         {.memory = (peak + all) / 2, .time_limit = 0.3, .micro_batches = 4});
   EXPECT_EQ(bits(between(w, x, y)), a);
 }
 
@@ -211,14 +224,17 @@ TEST(MicroBatches, CutLoopsInLoops) {
   const auto whole = compile(value_and_grad(f))(w, x);
   const auto parts = compile(value_and_grad(f), {.micro_batches = 2})(w, x);
   EXPECT_NEAR(parts.value.item<float>(), whole.value.item<float>(), 1e-5);
-  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(parts.grad.data<float>()[i], whole.grad.data<float>()[i], 1e-5) << i;
+  for (std::size_t i = 0; i < 9; ++i)
+    EXPECT_NEAR(parts.grad.data<float>()[i], whole.grad.data<float>()[i], 1e-5) << i;
 }
 
 TEST(MicroBatches, CutLoopsWhoseLengthIsTheSameForAll) {
   const auto f = [](const Tensor& w, const Tensor& x) {
     const auto last = while_loop([](const std::pair<Tensor, Tensor>& s) { return s.second < 5.0; },
-                                      [&](const std::pair<Tensor, Tensor>& s) { return std::pair(tanh(matmul(s.first, w)), s.second + 2.0); },
-                                      std::pair(x, full({}, 0.0)), {.max_trips = 6});
+                                 [&](const std::pair<Tensor, Tensor>& s) {
+                                   return std::pair(tanh(matmul(s.first, w)), s.second + 2.0);
+                                 },
+                                 std::pair(x, full({}, 0.0)), {.max_trips = 6});
     return mean(square(last.state.first));
   };
   const Tensor w = ramp({3, 3}, 5), x = ramp({8, 3}, 6);
@@ -227,16 +243,20 @@ TEST(MicroBatches, CutLoopsWhoseLengthIsTheSameForAll) {
   const auto parts = split_up(w, x);
   EXPECT_EQ(split_up.plan_for(w, x).micro_batches(), 4);
   EXPECT_NEAR(parts.value.item<float>(), whole.value.item<float>(), 1e-6);
-  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(parts.grad.data<float>()[i], whole.grad.data<float>()[i], 1e-6) << i;
+  for (std::size_t i = 0; i < 9; ++i)
+    EXPECT_NEAR(parts.grad.data<float>()[i], whole.grad.data<float>()[i], 1e-6) << i;
   const auto coupled = [](const Tensor& x) {
-    return sum(while_loop([](const Tensor& s) { return sum(s) < 100.0; }, [](const Tensor& s) { return s * 2.0; }, x, {.max_trips = 9}).state);
+    return sum(while_loop([](const Tensor& s) { return sum(s) < 100.0; },
+                          [](const Tensor& s) { return s * 2.0; }, x, {.max_trips = 9})
+                   .state);
   };
   try {
     compile(coupled, {.micro_batches = 4})(full({8, 3}, 1.0));
     FAIL() << "split";
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("samples are coupled: less"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("(in while_loop (micro_batches_test.cpp:"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("(in while_loop (micro_batches_test.cpp:"), std::string::npos)
+        << e.what();
   }
 }
 
@@ -261,15 +281,24 @@ TEST(MicroBatches, ALoopThatCouplesSamplesIsRefusedWithItsLine) {
   };
   refused([](const Tensor& x) { return sum(scan(3, x, [](const Tensor& s) { return s - mean(s, {0}); })); },
           {"reads what sum (micro_batches_test.cpp:", "(in scan (micro_batches_test.cpp:"});
-  refused([](const Tensor& x) { return sum(scan(4, full({3}, 0.0), [](const Tensor& s, const Tensor& row) { return s + row; }, x)); },
-          {"they are the steps of scan (micro_batches_test.cpp:"});
-  refused([](const Tensor& x) {
-    return sum(scan(3, std::pair(x, full({3}, 0.0)), [](const std::pair<Tensor, Tensor>& s) {
-                 return std::pair(s.first * 0.5, tanh(s.second + sum(s.first, {0})));
-               }).second);
-  }, {"samples are coupled: tanh (micro_batches_test.cpp:", "reads what sum (micro_batches_test.cpp:"});
-  refused([](const Tensor& x) { return sum(scan(3, matmul(x, full({3, 4}, 0.5)), [](const Tensor& s) { return permute(s, {1, 0}); })); },
-          {"scan (micro_batches_test.cpp:", "its state 0 is cut along axis 0 vs cut along axis 1"});
+  refused(
+      [](const Tensor& x) {
+        return sum(scan(
+            4, full({3}, 0.0), [](const Tensor& s, const Tensor& row) { return s + row; }, x));
+      },
+      {"they are the steps of scan (micro_batches_test.cpp:"});
+  refused(
+      [](const Tensor& x) {
+        return sum(scan(3, std::pair(x, full({3}, 0.0)), [](const std::pair<Tensor, Tensor>& s) {
+                     return std::pair(s.first * 0.5, tanh(s.second + sum(s.first, {0})));
+                   }).second);
+      },
+      {"samples are coupled: tanh (micro_batches_test.cpp:", "reads what sum (micro_batches_test.cpp:"});
+  refused(
+      [](const Tensor& x) {
+        return sum(scan(3, matmul(x, full({3, 4}, 0.5)), [](const Tensor& s) { return permute(s, {1, 0}); }));
+      },
+      {"scan (micro_batches_test.cpp:", "its state 0 is cut along axis 0 vs cut along axis 1"});
 }
 
 TEST(MicroBatches, NeedABatchThatDivides) {

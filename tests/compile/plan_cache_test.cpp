@@ -98,7 +98,8 @@ TEST_F(PlanCacheTest, APlanIsSavedAndRunAsItIs) {
   fs::create_directories(folder_);
   const std::string path = folder_ + "/mine.json";
   const Tensor x = full({128, 16}, 0.5);
-  CompileOptions options{.memory = 0.9, .device = cpu({.threads = 1}), .time_limit = 0.1, .makers = false, .correct = false};
+  CompileOptions options{
+      .memory = 0.9, .device = cpu({.threads = 1}), .time_limit = 0.1, .makers = false, .correct = false};
   auto f = compile(value_and_grad(loss), options);
   const Compiled& c = f.plan_for(weights(), x);
   write_file(path, plan::write_plan(c.problem(), c.plan()));
@@ -115,7 +116,8 @@ TEST_F(PlanCacheTest, APlanIsSavedAndRunAsItIs) {
   EXPECT_EQ(plan::check(loaded.problem(), loaded.plan()), "");
   const auto bits = [](const auto& r) {
     std::vector<float> all;
-    for (const Tensor& t : r.grad) all.insert(all.end(), t.template data<float>().begin(), t.template data<float>().end());
+    for (const Tensor& t : r.grad)
+      all.insert(all.end(), t.template data<float>().begin(), t.template data<float>().end());
     return all;
   };
   EXPECT_EQ(bits(g(weights(), x)), bits(f(weights(), x)));
@@ -243,7 +245,8 @@ TEST(Refusal, NamesChangesThatFit) {
   EXPECT_LE(compile(value_and_grad(loss), cut).plan_for(weights(), x).plan().peak, options.memory.bytes);
   if (text.find(tier) != std::string::npos) {
     options.tiers = {host(1_GiB)};
-    EXPECT_LE(compile(value_and_grad(loss), options).plan_for(weights(), x).plan().peak, options.memory.bytes);
+    EXPECT_LE(compile(value_and_grad(loss), options).plan_for(weights(), x).plan().peak,
+              options.memory.bytes);
   }
 }
 

@@ -33,7 +33,8 @@ struct How {
 };
 
 CompileOptions options_for(const Budget& budget, Means means, const How& how) {
-  CompileOptions o{.memory = budget, .device = cpu({.threads = how.threads}), .state = 1, .time_limit = how.seconds};
+  CompileOptions o{
+      .memory = budget, .device = cpu({.threads = how.threads}), .state = 1, .time_limit = how.seconds};
   o.makers = means == Means::makers;
   o.correct = false;  // the plan that is looked at is the one that ran
   TierSpec tier = means == Means::host ? host(1_GiB) : disk(TIDEMARK_BINARY_DIR, 1_GiB);

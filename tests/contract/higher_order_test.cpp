@@ -46,7 +46,8 @@ void keeps_the_contract(F f) {
   auto all = compile(f, {.device = device, .correct = false});
   const std::vector<float> wanted = bits(all(w, x));
   const Bytes most = all.plan_for(w, x).plan().peak;
-  auto least = compile(f, {.memory = Budget::minimum(), .device = device, .time_limit = 0.3, .correct = false});
+  auto least =
+      compile(f, {.memory = Budget::minimum(), .device = device, .time_limit = 0.3, .correct = false});
   EXPECT_EQ(bits(least(w, x)), wanted);
   const Compiled& c = least.plan_for(w, x);
   const Bytes fewest = c.plan().peak;

@@ -37,14 +37,6 @@ class Stopwatch {
   double wall_ = now(CLOCK_MONOTONIC), work_ = now(CLOCK_PROCESS_CPUTIME_ID);
 };
 
-// A plan that ran, and what its steps took.
-struct MeasuredPlan {
-  plan::Plan plan;
-  std::shared_ptr<const Planned> fallback;
-  std::size_t tasks = 0;  // of its problem
-  double seconds = 0;
-};
-
 }  // namespace
 
 Budget Budget::minimum() {
@@ -127,14 +119,10 @@ void Compiled::start_correction() {
     const std::size_t tasks = problem().tasks.size();
     if (next.posed.problem.tasks.size() != tasks) return next;  // with a gate
     const MeasuredPlan running{plan_, fallback_, tasks, learned.seconds};
-    if (fastest.tasks != tasks || running.seconds <= fastest.seconds) fastest = running;
-    const MeasuredPlan& best = learned.last ? running : fastest;
-    // One that turned out slower than one before it is left for that one.
-    const bool back = best.seconds < (1 - kLeastGain) * running.seconds;
-    if (std::optional<plan::Plan> same = stay_with(next.posed.problem, best.plan, next.planned.plan, learned.last || back ? 1 : kLeastGain)) {
-      next.planned.program = lower(next.posed.problem, *same, next.posed.binding);
-      next.planned.plan = *std::move(same);
-      next.planned.fallback = best.fallback;
+    if (std::optional<MeasuredPlan> known = go_on_with(next.posed.problem, running, fastest, next.planned.plan, learned.last)) {
+      next.planned.program = lower(next.posed.problem, known->plan, next.posed.binding);
+      next.planned.plan = std::move(known->plan);
+      next.planned.fallback = std::move(known->fallback);
     }
     return next;
   }, Correction::Options{.cores_only = tiers_.empty()});

@@ -189,8 +189,8 @@ void correct(Posed& posed, DeviceProfile& profile, std::span<const TaskTime> tim
   }
 }
 
-std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running, const plan::Plan& next,
-                                    double least_gain) {
+std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running,
+                                    const plan::Plan& next, double least_gain) {
   plan::Plan plan = running;
   const plan::Replay now = plan::replay(problem, running);
   if (!now.broken.empty() || next.seconds < (1 - least_gain) * now.seconds) return std::nullopt;
@@ -203,6 +203,17 @@ std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Pl
   const bool optimal = plan.seconds_bound && plan.seconds <= *plan.seconds_bound * (1 + 1e-9);
   plan.status = optimal ? plan::Plan::Status::optimal : plan::Plan::Status::feasible;
   return plan;
+}
+
+std::optional<MeasuredPlan> go_on_with(const plan::Problem& problem, const MeasuredPlan& running,
+                                       MeasuredPlan& fastest, const plan::Plan& next, bool last) {
+  if (fastest.tasks != running.tasks || running.seconds <= fastest.seconds) fastest = running;
+  const bool back = !last && fastest.seconds < (1 - kLeastGain) * running.seconds;
+  MeasuredPlan known = back ? fastest : running;
+  std::optional<plan::Plan> same = stay_with(problem, known.plan, next, last || back ? 1 : kLeastGain);
+  if (!same) return std::nullopt;
+  known.plan = *std::move(same);
+  return known;
 }
 
 }  // namespace tidemark

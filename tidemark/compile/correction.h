@@ -94,11 +94,25 @@ TIDEMARK_API std::vector<TaskTime> times_of_tasks(std::span<const Timeline> time
 // says of them.
 TIDEMARK_API void correct(Posed& posed, DeviceProfile& profile, std::span<const TaskTime> times, int threads);
 
+// A plan that ran, and what its steps took.
+struct MeasuredPlan {
+  plan::Plan plan;
+  std::shared_ptr<const Planned> fallback;
+  std::size_t tasks = 0;  // of its problem
+  double seconds = 0;
+};
+
 // The running plan with the problem's seconds as they are now, where `next`, another plan of that problem, is not worth leaving it
 // for: it does not save so large a part of its time. What the running one takes was measured; what another takes is put together from tasks that ran elsewhere, so it has to be
 // better by more than such sums are off.
 inline constexpr double kLeastGain = 0.03;
 TIDEMARK_API std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running,
                                                  const plan::Plan& next, double least_gain = kLeastGain);
+
+// Which of the plans that ran is gone on with; empty: none, `next` is taken. One that turned out slower than the fastest before it is
+// left for that one. After the `last` correction nobody would see whether another keeps its word: the running one stays. `fastest` is
+// kept up to date.
+TIDEMARK_API std::optional<MeasuredPlan> go_on_with(const plan::Problem& problem, const MeasuredPlan& running,
+                                                    MeasuredPlan& fastest, const plan::Plan& next, bool last);
 
 }  // namespace tidemark

@@ -28,7 +28,8 @@ class Splitting {
     for (const ValueId v : g.inputs) data_[at(v)] = is_key(g.type(v));
     for (const int i : batch) data_[at(g.inputs[at(i)])] = 1, inputs_[at(i)] = 0;
   }
-  Splitting(const Graph& body, std::vector<int> inputs, std::int64_t parts) : Splitting(body, parts, std::move(inputs), true) {}
+  Splitting(const Graph& body, std::vector<int> inputs, std::int64_t parts)
+      : Splitting(body, parts, std::move(inputs), true) {}
 
   Graph run() {
     while (!analyse()) {
@@ -39,12 +40,19 @@ class Splitting {
 
  private:
   Splitting(const Graph& g, std::int64_t parts, std::vector<int> inputs, bool body)
-      : g_(g), parts_(parts), body_(body), inputs_(std::move(inputs)), maker_(makers(g)), data_(g.values.size(), 0), hoisted_(g.nodes.size(), 0) {}
+      : g_(g),
+        parts_(parts),
+        body_(body),
+        inputs_(std::move(inputs)),
+        maker_(makers(g)),
+        data_(g.values.size(), 0),
+        hoisted_(g.nodes.size(), 0) {}
 
   bool is_cut(ValueId v) const { return axis_[at(v)] >= 0; }
   int kind(ValueId v) const { return late_[at(v)] ? kAdded : axis_[at(v)]; }
   // How the node is cut for one part; `wanted` where none of its inputs is.
-  std::optional<Cut> cut(const Node& node, std::int64_t part, int wanted = kWhole, std::int64_t wanted_stretch = 0) {
+  std::optional<Cut> cut(const Node& node, std::int64_t part, int wanted = kWhole,
+                         std::int64_t wanted_stretch = 0) {
     if (!node.regions.empty()) return wanted >= 0 ? std::nullopt : cut_loop(node);
     std::vector<Type> in, out;
     std::vector<int> known;
@@ -79,7 +87,8 @@ class Splitting {
       in.push_back(axis_[at(node.in[i])]);
       if (in[i] >= 0 && stretch_[at(node.in[i])] > 0) return std::nullopt;
       if (in[i] == 0 && i >= carries && i < first_const)
-        fail(Error::Kind::unsupported, "[micro_batches] samples are coupled: they are the steps of {}; leave micro_batches away",
+        fail(Error::Kind::unsupported,
+             "[micro_batches] samples are coupled: they are the steps of {}; leave micro_batches away",
              called(node));
     }
     Loop loop{.regions = {cut_body(node, s, in)}};
@@ -88,7 +97,11 @@ class Splitting {
       loop.regions.push_back(cut_region(node, 1, in));
       loop.regions[1]->find_needs();
     }
-    loop.cut = {.in = in, .out = {in.begin(), in.begin() + s.carries}, .attrs = node.attrs, .in_stretch = 0, .out_stretch = 0};
+    loop.cut = {.in = in,
+                .out = {in.begin(), in.begin() + s.carries},
+                .attrs = node.attrs,
+                .in_stretch = 0,
+                .out_stretch = 0};
     for (std::size_t o = carries; o < node.regions[0].outputs.size(); ++o) {
       const int kind = loop.regions[0]->kind(node.regions[0].outputs[o]);
       loop.cut.out.push_back(kind >= 0 ? kind + 1 : kind);
@@ -121,7 +134,8 @@ class Splitting {
         // What is the same for all samples can be cut.
         if (kind == in[i] || (kind == kWhole && in[i] >= 0)) return;
         if (in[i] != kWhole || i >= carries)
-          fail(Error::Kind::unsupported, "[micro_batches] {} is not cut: its {} {} is {} vs {}; leave micro_batches away", called(node),
+          fail(Error::Kind::unsupported,
+               "[micro_batches] {} is not cut: its {} {} is {} vs {}; leave micro_batches away", called(node),
                i < carries ? "state" : "input", i, in_words(in[i]), in_words(kind));
         in[i] = kind;
         same = false;
@@ -135,7 +149,9 @@ class Splitting {
       // What the body would take a part of comes in parts.
       for (std::size_t i = carries; i < body.inputs.size(); ++i) {
         const ValueId v = body.inputs[i];
-        if (in[i] != kWhole || split->whole_needed_[at(v)] || split->wanted_[at(v)] < 0 || split->wanted_stretch_[at(v)] > 0) continue;
+        if (in[i] != kWhole || split->whole_needed_[at(v)] || split->wanted_[at(v)] < 0 ||
+            split->wanted_stretch_[at(v)] > 0)
+          continue;
         in[i] = split->wanted_[at(v)] + (i < first_const ? 1 : 0);
         same = false;
       }
@@ -175,18 +191,21 @@ class Splitting {
              called(node), sum != nullptr ? called(*sum) : "a step");
       }
       if (!cut_[n]) {
-        repeated_[n] = !any_late && std::any_of(node.in.begin(), node.in.end(), [&](ValueId v) { return same_[at(v)]; });
+        repeated_[n] =
+            !any_late && std::any_of(node.in.begin(), node.in.end(), [&](ValueId v) { return same_[at(v)]; });
         for (const ValueId v : node.out) late_[at(v)] = any_late, same_[at(v)] = repeated_[n];
         continue;
       }
       const std::optional<Cut> found = cut(node, 0);
       if (!found && !node.regions.empty())
         fail(Error::Kind::unsupported,
-             "[micro_batches] {} is not cut: its body would have to be; leave micro_batches away, or write the loop out",
+             "[micro_batches] {} is not cut: its body would have to be; leave micro_batches away, or write "
+             "the loop out",
              called(node));
       if (!found)
         fail(Error::Kind::unsupported,
-             "[micro_batches] samples are coupled: {} mixes them; leave micro_batches away, or normalise by sample",
+             "[micro_batches] samples are coupled: {} mixes them; leave micro_batches away, or normalise by "
+             "sample",
              called(node));
       for (std::size_t o = 0; o < node.out.size(); ++o) {
         if (found->out[o] == kAdded)
@@ -212,7 +231,9 @@ class Splitting {
   }
 
   static std::string in_words(int kind) {
-    return kind == kWhole ? "the same for all samples" : kind == kAdded ? "a sum over samples" : fmt::format("cut along axis {}", kind);
+    return kind == kWhole   ? "the same for all samples"
+           : kind == kAdded ? "a sum over samples"
+                            : fmt::format("cut along axis {}", kind);
   }
   static std::string called(const Node& node) {
     const std::string line = to_string(node.loc);
@@ -310,13 +331,17 @@ class Splitting {
         else if (repeated_[n] && needed(g_.nodes[n]))
           emit_whole(g_.nodes[n]);
       }
-      for (auto& [v, list] : pieces) list.push_back(apart(part_of(v, axis_[at(v)], stretch_[at(v)], part), axis_[at(v)], stretch_[at(v)] / parts_));
+      for (auto& [v, list] : pieces)
+        list.push_back(
+            apart(part_of(v, axis_[at(v)], stretch_[at(v)], part), axis_[at(v)], stretch_[at(v)] / parts_));
     }
     emit_whole(true);
     for (const auto& [v, list] : pieces) {
       const std::int64_t axis = axis_[at(v)] + (stretch_[at(v)] > 0 ? 1 : 0);
-      whole_[at(v)] = add_node({.op = find_op("concat"), .in = list, .attrs = {{"axis", axis}}}, {g_.value(v).name})[0];
-      if (stretch_[at(v)] > 0) whole_[at(v)] = reshaped(whole_[at(v)], g_.type(v).shape.sizes(), g_.value(v).name);
+      whole_[at(v)] =
+          add_node({.op = find_op("concat"), .in = list, .attrs = {{"axis", axis}}}, {g_.value(v).name})[0];
+      if (stretch_[at(v)] > 0)
+        whole_[at(v)] = reshaped(whole_[at(v)], g_.type(v).shape.sizes(), g_.value(v).name);
     }
     for (const ValueId v : g_.outputs) out_.outputs.push_back(whole_[at(v)]);
     out_.updates = g_.updates;
@@ -351,7 +376,8 @@ class Splitting {
   }
 
   bool needed(const Node& node) const {
-    return node.op->facts.effect || std::any_of(node.out.begin(), node.out.end(), [&](ValueId v) { return whole_needed_[at(v)]; });
+    return node.op->facts.effect ||
+           std::any_of(node.out.begin(), node.out.end(), [&](ValueId v) { return whole_needed_[at(v)]; });
   }
 
   void emit_whole(const Node& node) {
@@ -379,14 +405,16 @@ class Splitting {
     copy.attrs = way.attrs;
     if (const auto loop = loops_.find(&node); loop != loops_.end()) {
       copy.regions.clear();
-      for (const auto& region : loop->second.regions) copy.regions.push_back(region->emit_body(part, copy.regions.empty() ? at(loop_shape(node).carries) : 0));
+      for (const auto& region : loop->second.regions)
+        copy.regions.push_back(
+            region->emit_body(part, copy.regions.empty() ? at(loop_shape(node).carries) : 0));
     }
     std::vector<std::string> names;
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       const ValueId v = node.in[i];
-      copy.in[i] = way.in[i] >= 0                                   ? part_of(v, way.in[i], *way.in_stretch, part)
+      copy.in[i] = way.in[i] >= 0 ? part_of(v, way.in[i], *way.in_stretch, part)
                    : way.in[i] == kAdded && part > 0 && !late_[at(v)] ? zeros(g_.type(v))
-                                                                    : whole_[at(v)];
+                                                                      : whole_[at(v)];
     }
     for (const ValueId v : node.out) names.push_back(part_name(v, part));
     const std::vector<ValueId> made = add_node(std::move(copy), names);
@@ -405,7 +433,9 @@ class Splitting {
 
   ValueId zeros(const Type& type) {
     return add_node({.op = find_op("full"),
-                     .attrs = {{"shape", type.shape.sizes()}, {"dtype", static_cast<std::int64_t>(type.dtype)}, {"value", 0.0}}},
+                     .attrs = {{"shape", type.shape.sizes()},
+                               {"dtype", static_cast<std::int64_t>(type.dtype)},
+                               {"value", 0.0}}},
                     {""})[0];
   }
   bool wants(ValueId v, int axis, std::int64_t stretch) const {
@@ -463,16 +493,17 @@ class Splitting {
   const Graph& g_;
   std::int64_t parts_;
   bool body_;
-  std::vector<int> inputs_;    // by input: an axis, kWhole or, of a body, kAdded
+  std::vector<int> inputs_;  // by input: an axis, kWhole or, of a body, kAdded
   std::vector<std::int32_t> maker_;
   std::vector<char> data_;     // by value: the batch and keys
   std::vector<char> hoisted_;  // by node: done with the whole, though its inputs are cut
   std::vector<int> axis_;      // by value
   std::vector<std::int64_t> stretch_, wanted_stretch_;  // CutArgs::stretches, beside axis_ and wanted_
-  std::vector<char> late_;     // by value: there when all parts are done; of a body: what a part adds to a sum
-  std::vector<char> summed_;   // by value: inputs of a body that have to be sums
-  std::vector<char> same_;     // by value: the same for all samples, but each part's loop makes it
-  std::vector<char> cut_, by_part_, repeated_;  // by node; repeated: in each part, since it reads what is the same in all
+  std::vector<char> late_;    // by value: there when all parts are done; of a body: what a part adds to a sum
+  std::vector<char> summed_;  // by value: inputs of a body that have to be sums
+  std::vector<char> same_;    // by value: the same for all samples, but each part's loop makes it
+  std::vector<char> cut_, by_part_,
+      repeated_;  // by node; repeated: in each part, since it reads what is the same in all
   std::vector<char> whole_needed_;
   std::vector<int> wanted_;
   struct Loop {
@@ -507,10 +538,15 @@ std::vector<int> batch_inputs(const Graph& graph, std::span<const int> named) {
   for (const int i : named) {
     const Type& type = graph.type(graph.inputs[at(i)]);
     if (is_key(type)) continue;
-    const bool state = std::any_of(graph.updates.begin(), graph.updates.end(), [&](const auto& u) { return u.first == i; });
+    const bool state =
+        std::any_of(graph.updates.begin(), graph.updates.end(), [&](const auto& u) { return u.first == i; });
     if (state || type.shape.rank() == 0 || (!batch.empty() && type.shape[0] != batch_size(graph, batch)))
-      fail(Error::Kind::usage, "[micro_batches] tensor {} of the arguments ({}) was named as batch: it is {}{}", i, to_string(type),
-           state ? "state" : type.shape.rank() == 0 ? "a single number" : "not as long as the first, ",
+      fail(Error::Kind::usage,
+           "[micro_batches] tensor {} of the arguments ({}) was named as batch: it is {}{}", i,
+           to_string(type),
+           state                    ? "state"
+           : type.shape.rank() == 0 ? "a single number"
+                                    : "not as long as the first, ",
            state || type.shape.rank() == 0 ? "" : to_string(graph.type(graph.inputs[at(batch[0])])));
     batch.push_back(i);
   }

@@ -36,8 +36,13 @@ Graph split(const Graph& graph, const MicroBatches& how, int parts) {
   }
   if (refused.empty()) return split_batch(graph, batch, parts);  // says that there is none
   std::string taken;
-  for (const int i : batch) taken += fmt::format("{}{}", taken.empty() ? "" : ", ", to_string(graph.type(graph.inputs[static_cast<std::size_t>(i)])));
-  throw Error(Error::Kind::unsupported, fmt::format("{} (cut were {}; .micro_batches = {{{}, {{…}}}} names the arguments that are the batch)", refused, taken, parts));
+  for (const int i : batch)
+    taken += fmt::format("{}{}", taken.empty() ? "" : ", ",
+                         to_string(graph.type(graph.inputs[static_cast<std::size_t>(i)])));
+  throw Error(
+      Error::Kind::unsupported,
+      fmt::format("{} (cut were {}; .micro_batches = {{{}, {{…}}}} names the arguments that are the batch)",
+                  refused, taken, parts));
 }
 
 // Sums over parts are not joined again: that would keep all of them.
@@ -63,7 +68,8 @@ Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptio
 std::vector<int> numbers_of_parts(std::int64_t batch) {
   std::vector<int> numbers;
   for (std::int64_t d = 2; d <= batch; ++d) {
-    if (batch % d == 0 && (numbers.empty() || 2 * d >= 3 * numbers.back())) numbers.push_back(static_cast<int>(d));
+    if (batch % d == 0 && (numbers.empty() || 2 * d >= 3 * numbers.back()))
+      numbers.push_back(static_cast<int>(d));
   }
   return numbers;
 }
@@ -135,7 +141,8 @@ class Choosing {
 // Changes of the options under which a program that was refused fits: each is planned, for a short while. Sorted by time.
 class Changes {
  public:
-  Changes(const Graph& graph, const CompileOptions& options, const PoseOptions& pose_options, std::span<const TierSpec> tiers)
+  Changes(const Graph& graph, const CompileOptions& options, const PoseOptions& pose_options,
+          std::span<const TierSpec> tiers)
       : graph_(graph), options_(options), pose_options_(pose_options), tiers_(tiers.begin(), tiers.end()) {
     constexpr double kShort = 0.3;
     options_.time_limit = std::min(options.time_limit, kShort);
@@ -151,17 +158,21 @@ class Changes {
       TierSpec tier = host(1024_GiB);
       tier.read_bytes_per_second = tier.write_bytes_per_second = kHostRate;
       tiers_ = {tier};
-      offer(parts, [](const Planned& p) { return fmt::format(".tiers = {{host({})}}", format_bytes(p.program.tiers[0].bytes)); });
+      offer(parts, [](const Planned& p) {
+        return fmt::format(".tiers = {{host({})}}", format_bytes(p.program.tiers[0].bytes));
+      });
       tiers_.clear();
     }
     if (options_.allow.empty() && options_.makers) {
       options_.allow = {"bf16"};
       offer(parts, [](const Planned&) { return std::string(".allow = {\"bf16\"}, which rounds"); });
     }
-    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) { return a.seconds < b.seconds; });
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Found& a, const Found& b) { return a.seconds < b.seconds; });
     std::string text;
     for (const Found& f : found_)
-      text += fmt::format("{}{} ({})", text.empty() ? "it fits, cheapest first, with " : ", or ", f.what, format_seconds(f.seconds));
+      text += fmt::format("{}{} ({})", text.empty() ? "it fits, cheapest first, with " : ", or ", f.what,
+                          format_seconds(f.seconds));
     return text;
   }
 
@@ -176,7 +187,9 @@ class Changes {
     constexpr int kTries = 4;
     int tried = 0;
     for (const int parts : numbers_of_parts(batch_size(graph_, batch_of(graph_, options_.micro_batches)))) {
-      if (offer(parts, [&](const Planned&) { return fmt::format(".micro_batches = {}", parts); }) || ++tried == kTries) return;
+      if (offer(parts, [&](const Planned&) { return fmt::format(".micro_batches = {}", parts); }) ||
+          ++tried == kTries)
+        return;
     }
   }
   bool offer(int parts, const std::function<std::string(const Planned&)>& what) {

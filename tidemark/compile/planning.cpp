@@ -94,8 +94,10 @@ std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budg
   if (budget >= 0 && plan.peak > budget)
     return fmt::format("its peak is {} vs a budget of {}", format_bytes(plan.peak), format_bytes(budget));
   for (const plan::Step& s : plan.steps) {
-    if (s.kind == plan::Step::Kind::run && posed.binding.kernel_of_task[static_cast<std::size_t>(s.id)]->can_overflow())
-      return fmt::format("'{}' can overflow its slot, and one file holds no plan to go on with", problem.tasks[static_cast<std::size_t>(s.id)].name);
+    if (s.kind == plan::Step::Kind::run &&
+        posed.binding.kernel_of_task[static_cast<std::size_t>(s.id)]->can_overflow())
+      return fmt::format("'{}' can overflow its slot, and one file holds no plan to go on with",
+                         problem.tasks[static_cast<std::size_t>(s.id)].name);
   }
   const std::string hash = plan::hash(problem);
   if (plan.problem_hash != hash) {
@@ -122,13 +124,16 @@ Planned load_plan(Posed& posed, const CompileOptions& options, std::span<const T
     Posed gated = posed;
     gate_updates(gated);
     if (!read_plan_of(gated, json, budget, planned).empty())
-      fail(Error::Kind::usage, "[compile] '{}' is no plan of {}: {}; compile it with the options, shapes and profile it was made with",
+      fail(Error::Kind::usage,
+           "[compile] '{}' is no plan of {}: {}; compile it with the options, shapes and profile it was made "
+           "with",
            options.plan_file, posed.problem.name, why);
     posed = std::move(gated);
   }
   why = broken_atomicity(posed, planned.plan, tiers, options.atomic);
   if (!why.empty())
-    fail(Error::Kind::usage, "[compile] under the plan in '{}' {}; .atomic = false allows that", options.plan_file, why);
+    fail(Error::Kind::usage, "[compile] under the plan in '{}' {}; .atomic = false allows that",
+         options.plan_file, why);
   return planned;
 }
 
