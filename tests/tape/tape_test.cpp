@@ -296,6 +296,27 @@ TEST(Tape, ARegionBecomesItsJacobian) {
   }
 }
 
+TEST(Tape, ARegionThatReadsMoreThanItsInputsIsRefused) {
+  Tape tape;
+  const Tape::Recording recording(tape);
+  const Var x = tape.input(0.4), y = tape.input(1.1), z = x * y;
+  const Var in[] = {x};
+  for (const Var& other : {y, z}) {
+    try {
+      tape.preaccumulate(in, [&] { return std::vector<Var>{x * other}; });
+      ADD_FAILURE() << "taken";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::usage);
+      EXPECT_THAT(e.what(), HasSubstr("[preaccumulate] 1 inputs vs a region that depends on another variable too"));
+    }
+  }
+  // The tape is as it was; what is only handed through is no reading.
+  const std::vector<Var> out = tape.preaccumulate(in, [&] { return std::vector<Var>{z, x * x}; });
+  tape.reverse(out[0] + out[1]);
+  EXPECT_DOUBLE_EQ(tape.adjoint(x), 1.1 + 0.8);
+  EXPECT_DOUBLE_EQ(tape.adjoint(y), 0.4);
+}
+
 TEST(Tape, HessianProducts) {
   // f = sum of x_i^2 x_{i+1}; H v by a tape over Dual.
   const std::vector<double> at{1.0, 2.0, -0.5}, v{0.3, -1.0, 2.0};
@@ -457,6 +478,13 @@ TEST(Tape, SaysWhatIsWrongWithItsDisk) {
     return std::string("no error");
   };
   const std::string here = ::testing::TempDir();
+  try {
+    const Tape tape(tape::TapeOptions{.chunk = 16_KiB, .memory = 64_KiB});
+    ADD_FAILURE() << "a budget and nowhere to go";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::usage);
+    EXPECT_THAT(e.what(), HasSubstr("[tape] memory 64.00 KiB vs no folder"));
+  }
   EXPECT_THAT(message({.folder = here, .disk = 128_KiB}), HasSubstr("of tape vs 128.00 KiB of disk"));
   EXPECT_THAT(message({.folder = here + "/nowhere", .disk = 16_MiB}), HasSubstr("nowhere"));
   EXPECT_THAT(

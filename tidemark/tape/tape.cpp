@@ -21,6 +21,9 @@ BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
     if (options.memory < 2 * options.chunk)
       fail(Error::Kind::usage, "[tape] memory {} vs at least {}, two chunks", format_bytes(options.memory),
            format_bytes(2 * options.chunk));
+    if (options.folder.empty())
+      fail(Error::Kind::usage, "[tape] memory {} vs no folder; what does not fit goes to a file there",
+           format_bytes(options.memory));
     TierSpec spec = tidemark::disk(options.folder, options.disk);
     spec.name = options.folder;
     spec.fault = options.fault;
@@ -363,6 +366,7 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
   }
   const Position end = position();
   std::vector<std::vector<Real>> rows(outputs.size(), std::vector<Real>(inputs.size(), Real(0)));
+  bool other = false;
   for (std::size_t at = 0; at < outputs.size(); at += 8) {
     const std::size_t many = std::min<std::size_t>(8, outputs.size() - at);
     const auto width = static_cast<std::uint32_t>(many <= 2 ? many : many <= 4 ? 4 : 8);
@@ -375,10 +379,25 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
       for (std::size_t j = 0; j < inputs.size(); ++j)
         if (inputs[j].active())
           rows[at + i][j] = adjoints[std::size_t{index_of(inputs[j].key())} * width + i];
+    // What else was recorded before must not have been read: its part of the Jacobian would be lost. Outputs that are older themselves
+    // were given their adjoint here.
+    const auto clear = [&](const Scalar& x) {
+      if (x.active()) std::fill_n(adjoints + std::size_t{index_of(x.key())} * width, width, Real(0));
+    };
+    for (const Scalar& x : inputs) clear(x);
+    for (const Scalar& y : outputs) clear(y);
+    const auto* bytes = reinterpret_cast<const std::uint32_t*>(adjoints);
+    const std::size_t older = std::size_t{index_of(begin.next)} * width * sizeof(Real) / sizeof(*bytes);
+    std::uint32_t any = 0;
+    for (std::size_t k = 0; k < older; ++k) any |= bytes[k];
+    other = other || any != 0;
   }
   width_ = 0;
   swept_ = 0;
   rewind(begin);
+  if (other)
+    fail(Error::Kind::usage,
+         "[preaccumulate] {} inputs vs a region that depends on another variable too; give it as an input", inputs.size());
   std::vector<Scalar> results;
   results.reserve(outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -140,7 +140,7 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   Position position();
   void rewind(const Position& position);
   // Records what `region` does as the Jacobian of the outputs it returns in terms of `inputs`: |outputs| statements
-  // instead of the region's own. Outputs may depend on nothing but `inputs`.
+  // instead of the region's own. Throws Error(usage) where outputs depend on another variable.
   std::vector<Scalar> preaccumulate(std::span<const Scalar> inputs,
                                     const std::function<std::vector<Scalar>()>& region);
 
