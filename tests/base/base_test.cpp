@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <atomic>
 
 #include "tidemark/base/bytes.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
-#include "tidemark/base/parallel.h"
 #include "tidemark/base/random.h"
 #include "tidemark/base/text.h"
 
@@ -35,17 +33,6 @@ TEST(Philox, KnownAnswers) {
   EXPECT_EQ(Philox::block(0, 0, 0), (Philox::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox::block(~0ull, ~0ull, ~0ull),
             (Philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-}
-
-TEST(ParallelFor, CoversEveryIndexOnce) {
-  for (const int threads : {1, 2, 5}) {
-    std::vector<std::atomic<int>> seen(1001);
-    parallel_for(threads, 1001, 17, [&](std::int64_t begin, std::int64_t end) {
-      EXPECT_EQ(begin % 17, 0);
-      for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
-    });
-    for (const auto& s : seen) EXPECT_EQ(s, 1);
-  }
 }
 
 TEST(Text, GlobMatch) {

@@ -55,6 +55,23 @@ TEST(Compile, GivesTheSameNumbersAsEager) {
   }
 }
 
+TEST(Compile, ResultsOfNoBytesStandBesideOthers) {
+  const auto f = [](const Tensors& z) { return sum(matmul(z[0], z[1])); };
+  const Tensors g = compile([&](const Tensors& z) { return grad(f)(z); })(Tensors{zeros({0, 3}), full({3, 4}, 1)});
+  EXPECT_EQ(g[0].shape(), (Shape{0, 3}));
+  EXPECT_EQ(bits(g[1]), std::vector<float>(12, 0.0f));
+}
+
+TEST(Compile, ACompiledFunctionIsNotTransformedAgain) {
+  auto inner = compile([](const Tensor& x) { return sum(x * x); });
+  try {
+    grad([&](const Tensor& x) { return inner(x); })(full({3}, 1));
+    FAIL() << "a gradient through a compiled function";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("transform the function first, then compile"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Compile, HeldOutputsSurviveTheNextRun) {
   auto f = compile([](const Tensor& x) { return x * 2.0; });
   const Tensor a = f(full({100}, 1));

@@ -12,6 +12,7 @@
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/plan/diff.h"
 
 namespace tidemark {
 namespace {
@@ -91,6 +92,47 @@ TEST_F(PlanCacheTest, APlanOfAnotherProblemIsNotTaken) {
 TEST_F(PlanCacheTest, AFolderThatCannotBeMadeCostsNothing) {
   write_file(folder_, "a file");
   EXPECT_FALSE(planned(0.9).steps.empty());
+}
+
+TEST_F(PlanCacheTest, APlanIsSavedAndRunAsItIs) {
+  fs::create_directories(folder_);
+  const std::string path = folder_ + "/mine.json";
+  const Tensor x = full({128, 16}, 0.5);
+  CompileOptions options{.memory = 0.9, .device = cpu({.threads = 1}), .time_limit = 0.1, .makers = false, .correct = false};
+  auto f = compile(value_and_grad(loss), options);
+  const Compiled& c = f.plan_for(weights(), x);
+  write_file(path, plan::write_plan(c.problem(), c.plan()));
+  // Times of another profile change no rule.
+  DeviceProfile slow = cpu_profile(1);
+  slow.roofline.seconds_per_task = 1;
+  slow.ops.clear();
+  options.profile = std::make_shared<const DeviceProfile>(slow);
+  options.plan_file = path;
+  auto g = compile(value_and_grad(loss), options);
+  const Compiled& loaded = g.plan_for(weights(), x);
+  EXPECT_TRUE(plan::diff(loaded.problem(), c.plan(), loaded.plan()).same_steps);
+  EXPECT_GT(loaded.plan().seconds, 10 * c.plan().seconds);
+  EXPECT_EQ(plan::check(loaded.problem(), loaded.plan()), "");
+  const auto bits = [](const auto& r) {
+    std::vector<float> all;
+    for (const Tensor& t : r.grad) all.insert(all.end(), t.template data<float>().begin(), t.template data<float>().end());
+    return all;
+  };
+  EXPECT_EQ(bits(g(weights(), x)), bits(f(weights(), x)));
+  EXPECT_EQ(g.plan_for(weights(), x).peak_measured(), c.plan().peak);
+  const auto refused = [&](const CompileOptions& o, std::int64_t batch) -> std::string {
+    try {
+      compile(value_and_grad(loss), o).plan_for(weights(), full({batch, 16}, 0.5));
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refused(options, 256), testing::HasSubstr("is no plan of program"));
+  options.memory = c.plan().peak - 64;
+  EXPECT_THAT(refused(options, 128), testing::HasSubstr("its peak is"));
+  options.plan_file = folder_ + "/none.json";
+  EXPECT_THAT(refused(options, 128), testing::HasSubstr("none.json"));
 }
 
 TEST(Shapes, AllPlansShareOneArenaAndBucketsArePlannedAhead) {
@@ -180,6 +222,29 @@ TEST(Refusal, SaysWhoMeetsWhereAndWhatWouldHelp) {
         state(weights(), full({512, 16}, 0.5));
       },
       testing::ThrowsMessage<Error>(testing::HasSubstr("parameters, state and inputs")));
+}
+
+TEST(Refusal, NamesChangesThatFit) {
+  const Tensor x = full({512, 16}, 0.5);
+  CompileOptions options{.memory = Budget::minimum(), .time_limit = 0.3, .correct = false};
+  auto least = compile(value_and_grad(loss), options);
+  options.memory = least.plan_for(weights(), x).plan().peak * 9 / 10;
+  std::string text;
+  try {
+    compile(value_and_grad(loss), options).plan_for(weights(), x);
+  } catch (const Error& e) {
+    text = e.what();
+  }
+  const std::string parts = ".micro_batches = ", tier = ".tiers = {host(";
+  const std::size_t at = text.find(parts);
+  ASSERT_NE(at, std::string::npos) << text;
+  CompileOptions cut = options;
+  cut.micro_batches = std::stoi(text.substr(at + parts.size()));
+  EXPECT_LE(compile(value_and_grad(loss), cut).plan_for(weights(), x).plan().peak, options.memory.bytes);
+  if (text.find(tier) != std::string::npos) {
+    options.tiers = {host(1_GiB)};
+    EXPECT_LE(compile(value_and_grad(loss), options).plan_for(weights(), x).plan().peak, options.memory.bytes);
+  }
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ inline const std::vector<ModelCase>& zoo_cases() {
         .size = 64,
         .sizes =
             {{"width", 8}, {"classes", 7}, {"blocks1", 2}, {"blocks2", 2}, {"blocks3", 2}, {"blocks4", 1}}}},
-      {"segnet", {.batch = 4, .size = 64, .sizes = {{"width", 4}, {"classes", 5}}}},
+      {"segnet", {.batch = 4, .size = 32, .sizes = {{"width", 4}, {"classes", 5}}}},
       {"unet",
        {.batch = 4, .size = 32, .sizes = {{"channels", 3}, {"width", 4}, {"depth", 3}, {"classes", 3}}}},
       {"vgg16", {.batch = 4, .size = 64, .sizes = {{"width", 4}, {"hidden", 20}, {"classes", 7}}}},

@@ -1,11 +1,20 @@
 // einsum and the convolutions as users call them. SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "tidemark/front/eager.h"
+#include "tidemark/front/grad.h"
 #include "tidemark/ops/conv.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/gather.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/matmul.h"
+#include "tidemark/ops/norm.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
 
 namespace tidemark {
 namespace {
@@ -76,9 +85,128 @@ TEST(Einsum, OneOperandAndImpliedResults) {
 
 TEST(Einsum, SaysWhatIsWrong) {
   const Tensor x = counted({3, 4}, 0);
-  for (const char* bad : {"ij,jk->ik", "i->i", "ij->k", "ii->i", "i?->i"})
+  for (const char* bad :
+       {"ij,jk->ik", "i->i", "ij->k", "ii->i", "i?->i", "ij->ii", "...i...->i", "ijk...->i"})
     EXPECT_THROW(einsum(bad, {x}), Error) << bad;
   EXPECT_THROW(einsum("ij,jk->ik", {x, x}), Error);
+}
+
+TEST(Einsum, ManyOperandsDiagonalsEllipsesAndBroadcasts) {
+  const Tensor a = counted({2, 3}, -4), b = counted({3, 4}, 1), c = counted({4, 5}, -2);
+  const Tensor chain = einsum("ij,jk,kl->il", {a, b, c}), products = matmul(matmul(a, b), c);
+  ASSERT_EQ(chain.shape(), products.shape());
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(chain.data<double>()[i], products.data<double>()[i]);
+  // j is summed at the end only: all three read it.
+  const Tensor v = counted({3}, 1);
+  double triple = 0;
+  for (std::size_t j = 0; j < 3; ++j)
+    triple += a.data<double>()[3 + j] * v.data<double>()[j] * v.data<double>()[j];
+  EXPECT_EQ(einsum("ij,j,j->i", {a, v, v}).data<double>()[1], triple);
+
+  const Tensor square = counted({2, 3, 3}, -1), cube = counted({3, 3, 3}, 2);
+  EXPECT_EQ(einsum("bii->bi", {square}).data<double>()[3 + 2], square.data<double>()[9 + 8]);
+  EXPECT_EQ(einsum("bii->b", {square}).data<double>()[1],
+            square.data<double>()[9] + square.data<double>()[13] + square.data<double>()[17]);
+  EXPECT_EQ(einsum("iii->i", {cube}).data<double>()[1], cube.data<double>()[13]);
+  EXPECT_EQ(einsum("ii,ij->ij", {counted({3, 3}, 1), b}).shape(), (Shape{3, 4}));
+
+  const Tensor many = counted({2, 5, 3, 4}, 0), few = counted({5, 4, 2}, 1);
+  const Tensor y = einsum("...ij,...jk->...ik", {many, few}), z = matmul(many, few);
+  ASSERT_EQ(y.shape(), z.shape());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(z.numel()); ++i)
+    EXPECT_EQ(y.data<double>()[i], z.data<double>()[i]);
+  EXPECT_EQ(einsum("...ij->...ji", {many}).shape(), (Shape{2, 5, 4, 3}));
+  EXPECT_EQ(einsum("i...,i...", {a, a}).shape(), (Shape{3}));  // without "->" an ellipsis is kept
+
+  const Tensor one = counted({1, 4}, 3);  // as rows of b, three times the same
+  EXPECT_EQ(einsum("ij,ij->i", {b, one}).data<double>()[2],
+            einsum("ij,j->i", {b, counted({4}, 3)}).data<double>()[2]);
+  EXPECT_EQ(einsum("ij,ij->ij", {one, one}).shape(), (Shape{1, 4}));
+
+  // Diagonals and broadcasts are differentiated like all else.
+  const Tensor g = grad([](const Tensor& m) { return sum(einsum("ii,ij->j", {m, m})); })(counted({3, 3}, 1));
+  const Tensor m = counted({3, 3}, 1);
+  double row = 0;
+  for (std::size_t j = 0; j < 3; ++j) row += m.data<double>()[3 + j];
+  EXPECT_EQ(g.data<double>()[4], row + m.data<double>()[4]);
+  EXPECT_EQ(g.data<double>()[5], m.data<double>()[4]);
+}
+
+TEST(Solve, VectorsBatchesAndNarrowTypes) {
+  std::vector<double> diagonal(16, 0.0);
+  for (const std::size_t i : {0, 5, 10, 15}) diagonal[i] = 20;
+  const Tensor a = counted({4, 4}, 1) + tensor(diagonal, {4, 4});
+  const Tensor b = counted({2, 4, 3}, -2);
+  const Tensor x = solve(a, b);
+  ASSERT_EQ(x.shape(), (Shape{2, 4, 3}));
+  const Tensor back = matmul(a, x);
+  for (std::size_t i = 0; i < 24; ++i) EXPECT_NEAR(back.data<double>()[i], b.data<double>()[i], 1e-12);
+  const Tensor v = counted({4}, 3), y = solve(a, v);
+  ASSERT_EQ(y.shape(), (Shape{4}));
+  EXPECT_NEAR(matmul(a, y).data<double>()[2], v.data<double>()[2], 1e-12);
+  EXPECT_EQ(triangular_solve(a, v).shape(), (Shape{4}));
+  const Tensor g = grad([&](const Tensor& m) { return sum(solve(m, b)); })(a);  // summed over the batch
+  EXPECT_EQ(g.shape(), (Shape{4, 4}));
+  EXPECT_THROW(solve(a, counted({2, 5, 3}, 0)), Error);
+
+  for (const DType narrow : {DType::bf16, DType::f16}) {
+    const Tensor spd = cast(matmul(a, transpose(a)) * 0.01, narrow);
+    const Tensor l = cholesky(spd);
+    ASSERT_EQ(l.dtype(), narrow);
+    const Tensor again = cast(matmul(cast(l, DType::f64), transpose(cast(l, DType::f64))), DType::f64);
+    EXPECT_NEAR(again.data<double>()[0], cast(spd, DType::f64).data<double>()[0], 0.1);
+    EXPECT_EQ(solve(spd, cast(v, narrow)).dtype(), narrow);
+    EXPECT_EQ(fft({cast(v, narrow), cast(v, narrow)}).re.dtype(), narrow);
+    // 5000 ones, far more than a bf16 can count to one by one.
+    const Tensor ones = full({5000, 1}, 1.0, narrow), where = zeros({5000}, DType::i64);
+    const double counted_ones =
+        cast(scatter_add(zeros({1, 1}, narrow), reshape(where, {5000, 1}), ones, 0), DType::f64)
+            .item<double>();
+    EXPECT_NEAR(counted_ones, 5000, 16);
+    const Tensor table_grad = grad([&](const Tensor& t) {
+      return sum(cast(embedding(t, where), DType::f32));
+    })(full({2, 1}, 1.0, narrow));
+    EXPECT_NEAR(cast(table_grad, DType::f64).data<double>()[0], 5000, 16);
+    EXPECT_EQ(cast(mean(full({100000}, 1.0, narrow)), DType::f64).item<double>(), 1.0);
+  }
+}
+
+TEST(Gather, IndicesMayBeShorterThanTheRest) {
+  const Tensor x = counted({2, 3}, 1);
+  const Tensor y = gather(x, tensor({std::int64_t{2}, std::int64_t{0}}, {1, 2}), 1);
+  ASSERT_EQ(y.shape(), (Shape{1, 2}));
+  EXPECT_EQ(y.data<double>()[0], x.data<double>()[2]);
+  EXPECT_THROW(gather(x, zeros({3, 2}, DType::i64), 1), Error);
+}
+
+TEST(AdaptivePooling, TakesTheLargestOfEvenShares) {
+  const Tensor x = counted({1, 1, 5, 3}, 0);
+  const Tensor y = adaptive_max_pool2d(x, {2, 2});  // rows 0..2 and 2..4, columns 0..1 and 1..2
+  ASSERT_EQ(y.shape(), (Shape{1, 1, 2, 2}));
+  double most = -1;
+  for (const std::size_t h : {2, 3, 4})
+    for (const std::size_t w : {1, 2}) most = std::max(most, x.data<double>()[h * 3 + w]);
+  EXPECT_EQ(y.data<double>()[3], most);
+  const Tensor g = grad([](const Tensor& z) { return sum(adaptive_max_pool2d(z, {2, 2})); })(x);
+  double total = 0;
+  for (const double d : g.data<double>()) total += d;
+  EXPECT_EQ(total, 4);
+}
+
+TEST(Numbers, BesideATensorMustBeOneOfItsType) {
+  EXPECT_THROW(full({2}, 1, DType::u8) + 300, Error);
+  EXPECT_THROW(full({2}, 1, DType::u8) + -1, Error);
+  EXPECT_THROW(full({2}, 1, DType::i32) + 3e9, Error);
+  EXPECT_THROW(full({2}, 1, DType::i64) + 0.5, Error);
+  EXPECT_EQ((full({2}, 1, DType::u8) + 254).data<std::uint8_t>()[1], 255);
+  EXPECT_EQ((full({2}, 1, DType::i64) + 3e9).data<std::int64_t>()[1], 3'000'000'001);
+}
+
+TEST(Logsumexp, OfAnInfinityIsThat) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(logsumexp(tensor({inf, 1.0}, {2}), {-1}).item<double>(), inf);
+  EXPECT_EQ(logsumexp(tensor({-inf, -inf}, {2}), {-1}).item<double>(), -inf);
+  EXPECT_TRUE(std::isnan(logsumexp(tensor({inf, std::nan("")}, {2}), {-1}).item<double>()));
 }
 
 TEST(Matmul, VectorsAsInNumPy) {
@@ -95,6 +223,40 @@ TEST(Matmul, VectorsAsInNumPy) {
     EXPECT_NE(std::string(e.what()).find("[matmul] inner sizes differ: (3,4) x (5,6)"), std::string::npos)
         << e.what();
   }
+}
+
+TEST(ConvTranspose, PadsBeyondWhatAStrideReaches) {
+  // PyTorch: output_padding below max(stride, dilation); what no position reaches is zero.
+  const Tensor x = counted({1, 2, 3, 3}, 1), w = counted({2, 2, 3, 3}, -1);
+  const Tensor y = conv_transpose2d(x, w, {.output_padding = {1, 1}, .dilation = {2, 2}});
+  const Tensor plain = conv_transpose2d(x, w, {.dilation = {2, 2}});
+  ASSERT_EQ(y.shape(), (Shape{1, 2, 8, 8}));
+  ASSERT_EQ(plain.shape(), (Shape{1, 2, 7, 7}));
+  EXPECT_EQ(y.data<double>()[8 + 3], plain.data<double>()[7 + 3]);
+  EXPECT_EQ(y.data<double>()[7], 0);
+  EXPECT_THROW(conv_transpose2d(x, w, {.output_padding = {2, 0}, .dilation = {2, 2}}), Error);
+  // With padding the same rows hold what the padding had cut off: torch's numbers for arange inputs.
+  const auto arange = [](const Shape& shape) {
+    std::vector<double> data(static_cast<std::size_t>(shape.numel()));
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<double>(i);
+    return tensor(data, shape);
+  };
+  const Tensor z = conv_transpose2d(arange({1, 2, 3, 3}), arange({2, 2, 3, 3}),
+                                    {.padding = {1, 1}, .output_padding = {1, 1}, .dilation = {2, 2}});
+  ASSERT_EQ(z.shape(), (Shape{1, 2, 6, 6}));
+  const double first[] = {234, 483, 251, 517, 268, 290}, last[] = {426, 873, 449, 919, 472, 506};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(z.data<double>()[i], first[i]);
+    EXPECT_EQ(z.data<double>()[30 + i], last[i]);
+  }
+}
+
+TEST(MaxUnpool, RefusesPlacesOutsideOfThePlane) {
+  const Tensor x = counted({1, 1, 1, 2}, 1);
+  EXPECT_EQ(
+      max_unpool2d(x, tensor({std::int32_t{3}, std::int32_t{0}}, {1, 1, 1, 2}), {2, 2}).data<double>()[3], 1);
+  EXPECT_THROW(max_unpool2d(x, tensor({std::int32_t{4}, std::int32_t{0}}, {1, 1, 1, 2}), {2, 2}), Error);
+  EXPECT_THROW(max_unpool2d(x, tensor({std::int32_t{0}, std::int32_t{-1}}, {1, 1, 1, 2}), {2, 2}), Error);
 }
 
 TEST(ConvTranspose, SpreadsTheKernel) {

@@ -164,7 +164,8 @@ TEST(Grad, WhatDerivativesWriteCarriesTheUsersLineAndName) {
       const std::string name = n.op->name;
       if (name != "matmul" && name != "tanh" && name != "square") continue;
       products += name == "matmul" ? 1 : 0;
-      EXPECT_NE(std::string(n.loc.file).find("grad_test.cpp"), std::string::npos) << name << " of " << n.loc.file;
+      EXPECT_NE(std::string(n.loc.file).find("grad_test.cpp"), std::string::npos)
+          << name << " of " << n.loc.file;
       EXPECT_TRUE(n.loc.line > first && n.loc.line < last) << name << " at line " << n.loc.line;
       EXPECT_NE(g.value(n.out[0]).name.find("layer"), std::string::npos) << g.value(n.out[0]).name;
     }
@@ -211,6 +212,11 @@ TEST(Grad, EveryErrorOfAnOperationNamesTheUsersLineOnce) {
       {"[transpose] axis -3", [&] { transpose(x, -3, 0); }},
       {"[add] an undefined tensor", [&] { x + Tensor{}; }},
       {"[mean] an undefined tensor", [&] { mean(Tensor{}); }},
+      {"[neg] ", [&] { -equal(x, x); }},
+      {"[grad] the function returns", [&] { grad([](const Tensor& t) { return t * 2.0; })(x); }},
+      {"[grad] the function returns", [&] { hessian([](const Tensor& t) { return t * 2.0; }, x); }},
+      {"[vjp] the cotangent is", [&] { vjp([](const Tensor& t) { return t * 2.0; }, x).second(zeros({7})); }},
+      {"[jvp] the tangent is", [&] { jvp([](const Tensor& t) { return t * 2.0; }, x, zeros({7})); }},
       {"[group_norm] 2 groups",
        [&] {
          group_norm(zeros({1, 3, 2, 2}), ones({3}), zeros({3}), 2);

@@ -18,9 +18,9 @@ class OpCase {
   std::string jvp_matches_differences() const;
   std::string second_derivatives_match() const;  // forward over reverse against differences of the gradient
   std::string in_place_is_bitwise_equal() const;
-  std::string repeats_bitwise() const;  // run after run, and for 1, 2 and 3 threads where `deterministic`
+  std::string repeats_bitwise() const;  // run after run, on 1, 2 and 3 threads
   std::string fast_agrees_with_reference() const;
-  std::string narrow_dtypes_agree() const;  // f32, bf16, f16 against f64
+  std::string narrow_dtypes_agree() const;  // f32, bf16, f16 against f64, values and gradients
   std::string view_agrees_with_copy() const;
   std::string accepts_what_it_says() const;  // strided inputs give the same bits as dense ones
   std::string parts_make_the_whole() const;  // cut along any axis that its rule allows (ir/cut.h)

@@ -54,6 +54,19 @@ TEST(Train, LossFallsOnABatchSeenAgain) {
   EXPECT_EQ(state.optimizer.step.item<float>(), 40);
 }
 
+TEST(Train, PartsOfABatchShareItsKey) {
+  // As many samples as a key has words.
+  const Model model = make_model(
+      "gpt2-124m", {.batch = 2,
+                    .seq = 6,
+                    .dropout = 0.3,
+                    .sizes = {{"vocab", 11}, {"positions", 8}, {"width", 16}, {"depth", 1}, {"heads", 2}}});
+  Init init({.seed = 3});
+  const TrainState state = make_train_state(model, {}, init);
+  const Trained trained = train_step(model, {.accumulate = 2})(state, synthetic_batch(model, init));
+  EXPECT_TRUE(std::isfinite(trained.loss.item<float>()));
+}
+
 TEST(Train, DropoutFollowsItsKeyAndVanishesInInference) {
   const ModelOptions small{
       .batch = 2,

@@ -127,6 +127,33 @@ TEST(Finish, EverySharedProblem) {
   EXPECT_GE(problems, 20);
 }
 
+TEST(StoreAll, RunsInPlaceWhereTheReadHasItsLastUse) {
+  // x -> a -> b (in place over a) -> c (in place over b, which is read again) -> d (in place over x, which stays).
+  Problem p;
+  p.name = "in place";
+  p.buffers = {{"x", 60, true}, {"a", 60}, {"b", 60}, {"c", 60}, {"d", 60}};
+  p.tasks = {
+      {.name = "a", .reads = {0}, .writes = {1}, .seconds = 1},
+      {.name = "b", .reads = {1}, .writes = {2}, .in_place = {{1, 2}}, .seconds = 1},
+      {.name = "c", .reads = {2}, .writes = {3}, .in_place = {{2, 3}}, .seconds = 1},
+      {.name = "d", .reads = {0, 2, 3}, .writes = {4}, .in_place = {{0, 4}, {2, 4}, {3, 4}}, .seconds = 1}};
+  p.outputs = {4};
+  ASSERT_EQ(verify(p), "");
+  const Plan plan = run_planner(*find_planner("store_all"), p, {});
+  std::vector<std::vector<std::pair<BufferId, BufferId>>> pairs;
+  for (const Step& s : plan.steps) {
+    if (s.kind == Step::Kind::run) pairs.push_back(s.in_place);
+  }
+  const std::vector<std::vector<std::pair<BufferId, BufferId>>> wanted{{}, {{1, 2}}, {}, {{2, 4}}};
+  EXPECT_EQ(pairs, wanted);
+  EXPECT_EQ(plan.live_peak, 180);
+  EXPECT_EQ(store_all_live_peak(p), 240);
+  EXPECT_EQ(run_planner(*find_planner("store_all"), p, {.in_place = false}).live_peak, 240);
+  // A value that is asked for is not written over.
+  p.outputs = {4, 2, 3};
+  EXPECT_EQ(run_planner(*find_planner("store_all"), p, {}).live_peak, 240);
+}
+
 TEST(Budget, InWords) {
   const Problem p = chain();
   EXPECT_EQ(parse_budget(p, "4KiB"), 4096);

@@ -79,6 +79,25 @@ TEST(SmallestPeak, FrugalRunsAreAPlanWithinTheBudgetTheyWereMadeFor) {
   EXPECT_GT(made, 60);
 }
 
+TEST(SmallestPeak, SolveFindsNothingBelow) {
+  for (const std::uint64_t seed : {27, 42}) {
+    RandomProblem shape;
+    shape.tasks = 20;
+    shape.tiers = false;
+    const Problem p = random_problem(seed, shape);
+    for (const bool offsets : {false, true}) {
+      Options o = counted();
+      o.offsets = offsets;
+      const SmallestPeak least = smallest_peak(p, o);
+      o.bounds = false;
+      for (const double part : {0.95, 0.98, 0.99}) {
+        o.budget = static_cast<Bytes>(part * static_cast<double>(least.budget));
+        EXPECT_TRUE(solve(p, o).steps.empty()) << offsets << ": " << o.budget << " is below " << least.budget;
+      }
+    }
+  }
+}
+
 TEST(SmallestPeak, SizesThatOverflowAreRefusedBeforeAnythingIsAddedUp) {
   Problem p = there_and_back(3);
   p.tasks[2].workspace = Bytes{1} << 61;

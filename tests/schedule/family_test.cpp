@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "tidemark/schedule/chain.h"
 #include "tidemark/schedule/mixed.h"
 #include "tidemark/schedule/registry.h"
 #include "tidemark/schedule/revolve.h"
@@ -221,6 +222,37 @@ TEST(Streams, AMillionStepsInAHundredSlots) {
     EXPECT_EQ(n.forward_steps, name == std::string("revolve") ? revolve_advances(1'000'000, 100) + 1'000'000
                                                               : mixed_steps(1'000'000, 100));
     EXPECT_LE(n.snapshots, 100);
+  }
+}
+
+TEST(Watch, EndsWhatFillsTablesBeforeTheFirstAction) {
+  struct Enough {};
+  for (const char* name : {"revolve", "multistage", "disk_revolve", "h_revolve"}) {
+    Spec spec{
+        .steps = 3000, .slots = 20, .disk_slots = 30, .write = 1, .read = 1, .disk_write = 2, .disk_read = 2};
+    int asked = 0, actions = 0;
+    spec.watch = [&] {
+      if (++asked == 2) throw Enough();
+    };
+    EXPECT_THROW(count(name, spec, [&](const Action&) { ++actions; }), Enough) << name;
+    EXPECT_EQ(actions, 0) << name;
+    spec.watch = [&] { ++asked; };
+    EXPECT_EQ(count(name, spec).reverse_steps, 3000) << name;
+  }
+  std::vector<ChainStep> steps(600, {.forward = 1, .adjoint = 1, .state = 10, .tape = 30});
+  int asked = 0;
+  ChainOptions options{.budget = 2000, .work = 1e8};
+  options.watch = [&] { ++asked; };
+  EXPECT_TRUE(chain(steps, options).schedule);
+  // In the table of steps, in those of the runs, and in the last one over runs.
+  EXPECT_GT(asked, 600 / 4);
+  const int all = asked;
+  for (const int when : {1, all / 2, all}) {
+    asked = 0;
+    options.watch = [&] {
+      if (++asked == when) throw Enough();
+    };
+    EXPECT_THROW(chain(steps, options), Enough) << when;
   }
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/store/tier_store.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -94,6 +98,38 @@ TEST(TierStore, AFileThatIsCutShortIsSeen) {
     std::vector<std::byte> back(4096);
     EXPECT_EQ(stream->read(back.data(), 4096, 0), kShortCopy) << stream->name();
   }
+}
+
+// What the caller keeps on disk is mapped; a page that the medium does not give is an error, not the end of the process.
+TEST(TierStore, AMappedFileThatIsCutShortIsSeen) {
+  std::byte a{1}, b{2};
+  iovec to{&a, 1}, from{&b, 1};
+  if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
+    GTEST_SKIP() << "no process_vm_readv here: copies end the process as any read of a mapped file does";
+  constexpr Bytes kBytes = 64 * 4096;
+  std::string path = std::string(TIDEMARK_BINARY_DIR) + "/cut-mapping-XXXXXX";
+  const int fd = mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  unlink(path.c_str());
+  ASSERT_EQ(ftruncate(fd, kBytes), 0);
+  auto* mapped = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  ASSERT_NE(mapped, MAP_FAILED);
+  std::vector<std::byte> data = pattern(kBytes, 5), back(data.size());
+  TierStore store(disk(TIDEMARK_BINARY_DIR, 1_MiB), 0, 1);
+  store.copy(0, true, mapped, data.data(), kBytes);
+  EXPECT_EQ(error_of(store, 0), "");
+  store.copy(0, false, back.data(), mapped, kBytes);
+  EXPECT_EQ(error_of(store, 0), "");
+  EXPECT_EQ(back, data);
+  ASSERT_EQ(ftruncate(fd, kBytes / 2), 0);
+  store.copy(0, false, back.data(), mapped, kBytes);
+  EXPECT_NE(error_of(store, 0).find("copying 'h'"), std::string::npos);
+  store.copy(0, true, mapped, data.data(), kBytes);
+  EXPECT_NE(error_of(store, 0).find(std::strerror(EIO)), std::string::npos);
+  store.copy(0, true, mapped, data.data(), kBytes / 2);
+  EXPECT_EQ(error_of(store, 0), "") << "a slot works on";
+  munmap(mapped, kBytes);
+  close(fd);
 }
 
 TEST(TierStore, RefusesAFolderThatIsNotThere) {

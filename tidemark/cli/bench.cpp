@@ -37,7 +37,7 @@ class BenchVerb : public Command {
     args.footer(
         "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too "
         "small.\n"
-        "Example: tidemark bench mlp --batch 512 --budget 90%,min");
+        "Example: tidemark bench mlp --batch 512 --budget 100%,min");
   }
 
   int run() override {

@@ -42,9 +42,12 @@ class ScheduleVerb : public Command {
       fail(Error::Kind::usage, "[schedule] --period means nothing to {}", name_);
     if (spec_.steps > kMostSteps) refuse_to_carry_out();
     schedule::Counts counts;
+    spec_.watch = [] {
+      if (was_interrupted()) throw Interrupted();
+    };
     try {
       counts = schedule::count(name_, spec_, [this](const schedule::Action&) {
-        if (++actions_ % 4096 == 0 && was_interrupted()) throw Interrupted();
+        if (++actions_ % 4096 == 0) spec_.watch();
       });
     } catch (const Interrupted&) {
       fmt::print(stderr, "tidemark: interrupted after {} actions; nothing is known before the last\n",

@@ -87,7 +87,10 @@ class Choosing {
       : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
 
   Chosen run() {
-    base_ = solve(problem_, makers_.empty() ? 1 : 0.5);
+    constexpr double kForSmallest = 0.1;
+    base_ = solve(problem_, makers_.empty() ? 1 - kForSmallest : 0.5 - kForSmallest);
+    // An order that needs less may spare what this one runs again.
+    if (!minimum_ && has_plan(base_) && !good_enough(base_)) take(base_, smallest_within(kForSmallest));
     const auto sets = sets_of(problem_, makers_, false, base_),
                more = sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
@@ -96,7 +99,7 @@ class Choosing {
     if (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget)
       return chosen;
     if (parts == 0) {
-      if (!has_plan(base_)) take(chosen.plan, smallest_within());
+      if (!has_plan(base_)) take(chosen.plan, smallest_within(1));
       return chosen;
     }
     const plan::Problem calm = without_overflow();
@@ -118,7 +121,7 @@ class Choosing {
     }
     // Makers widen the choice: what fits without them is not refused because looking at them takes time.
     if (!has_plan(chosen.plan)) take(chosen.plan, solve_without());
-    if (!has_plan(chosen.plan)) take(chosen.plan, smallest_within());
+    if (!has_plan(chosen.plan)) take(chosen.plan, smallest_within(1));
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
@@ -167,8 +170,9 @@ class Choosing {
     return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
   }
   // The search for the smallest peak goes other ways than that for the least time: what it finds may fit.
-  Plan smallest_within() const {
+  Plan smallest_within(double share) const {
     plan::Options options = options_;
+    options.time_limit *= share;
     options.makers = false;
     options.budget = -1;
     options.warm_start = nullptr;

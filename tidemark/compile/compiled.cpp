@@ -37,6 +37,14 @@ class Stopwatch {
   double wall_ = now(CLOCK_MONOTONIC), work_ = now(CLOCK_PROCESS_CPUTIME_ID);
 };
 
+// A plan that ran, and what its steps took.
+struct MeasuredPlan {
+  plan::Plan plan;
+  std::shared_ptr<const Planned> fallback;
+  std::size_t tasks = 0;  // of its problem
+  double seconds = 0;
+};
+
 }  // namespace
 
 Budget Budget::minimum() {
@@ -107,20 +115,26 @@ void Compiled::make_native() {
 
 void Compiled::start_correction() {
   // Where lossy methods are allowed, another plan may give other bits; a device that is not there is never measured.
-  if (!options_.correct || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
-  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this](std::vector<TaskTime> times, const std::function<bool()>& stop) {
+  if (!options_.correct || !options_.plan_file.empty() || !options_.allow.empty() || options_.verify || options_.native || device_->name() != "cpu" || !profile_.device.starts_with("cpu")) return;
+  correction_ = std::make_unique<Correction>(problem().tasks.size(), [this, fastest = MeasuredPlan{}](const Correction::Learned& learned, const std::function<bool()>& stop) mutable {
     Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
-    correct(next.posed, next.profile, times, device_->threads());
+    correct(next.posed, next.profile, learned.times, device_->threads());
     CompileOptions options = options_;
     if (options.memory.kind == Budget::Kind::minimum) options.memory = plan_.peak;
     // The planner's time is the process's, which the steps go on using.
     options.time_limit *= device_->threads() + 1;
     next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
-    if (next.posed.problem.tasks.size() != problem().tasks.size()) return next;  // with a gate
-    if (std::optional<plan::Plan> same = stay_with(next.posed.problem, plan_, next.planned.plan)) {
+    const std::size_t tasks = problem().tasks.size();
+    if (next.posed.problem.tasks.size() != tasks) return next;  // with a gate
+    const MeasuredPlan running{plan_, fallback_, tasks, learned.seconds};
+    if (fastest.tasks != tasks || running.seconds <= fastest.seconds) fastest = running;
+    const MeasuredPlan& best = learned.last ? running : fastest;
+    // One that turned out slower than one before it is left for that one.
+    const bool back = best.seconds < (1 - kLeastGain) * running.seconds;
+    if (std::optional<plan::Plan> same = stay_with(next.posed.problem, best.plan, next.planned.plan, learned.last || back ? 1 : kLeastGain)) {
       next.planned.program = lower(next.posed.problem, *same, next.posed.binding);
       next.planned.plan = *std::move(same);
-      next.planned.fallback = fallback_;
+      next.planned.fallback = best.fallback;
     }
     return next;
   }, Correction::Options{.cores_only = tiers_.empty()});
@@ -160,7 +174,8 @@ void Compiled::ensure_executor() {
 }
 
 Prediction Compiled::prediction() const {
-  return {plan_.seconds, correction_ ? correction_->measured() : 0, correction_ ? correction_->corrections() : 0};
+  if (!correction_) return {.predicted = plan_.seconds};
+  return {plan_.seconds, correction_->measured(), correction_->corrections(), correction_->recording() || correction_->busy()};
 }
 
 void Compiled::wait_for_correction() {
@@ -215,7 +230,11 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       fail(Error::Kind::usage, "[compiled] argument {} ({}) is {} vs {} when it was traced", i, g.value(g.inputs[i]).name,
            to_string(t.type()), to_string(g.type(g.inputs[i])));
     }
-    if (!t.concrete()) fail(Error::Kind::usage, "[compiled] argument {} ({}) has no contents", i, g.value(g.inputs[i]).name);
+    if (!t.concrete())
+      fail(Error::Kind::usage,
+           "[compiled] argument {} ({}) is a value being traced vs one with contents: a compiled function cannot be differentiated or "
+           "compiled again; transform the function first, then compile: compile(grad(f))",
+           i, g.value(g.inputs[i]).name);
     storages[i] = storage_of(i, t, i < given_up.size() && given_up[i] && t.held_by_at_most(2, 2));
     residents_[i] = storages[i]->data();
     const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
@@ -234,7 +253,6 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     storages.clear();
     return run(arguments, given_up, timeline);
   }
-  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
   measured_ = resident + arena_->measured;
   Tensors outputs;
   outputs.reserve(g.outputs.size());
@@ -248,13 +266,16 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       // Two results in one buffer hold one storage, so that neither is overwritten under the other.
       std::shared_ptr<Storage> storage;
       for (std::size_t p = 0; p < o && !storage; ++p) {
-        if (program_->outputs[p].resident < 0 && program_->outputs[p].offset == place.offset) storage = outputs[p].storage();
+        // One of no bytes may have any neighbour's offset.
+        const bool same = program_->outputs[p].resident < 0 && program_->outputs[p].offset == place.offset;
+        if (same && outputs[p].storage()->bytes() >= type.bytes() && type.bytes() > 0) storage = outputs[p].storage();
       }
       if (!storage) storage = Storage::lend(executor_->output(o, residents_), type.bytes(), executor_->arena());
       arena_->lent.push_back(storage);
       outputs.push_back(from_storage(type, std::move(storage)));
     }
   }
+  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
   return outputs;
 }
 

@@ -83,10 +83,13 @@ struct CompileOptions {
   std::vector<Pin> pins;
   MicroBatches micro_batches;
   bool verify = false;              // compare every value made again with the first, in every step
-  // Compares each run with its prediction; where that is off by more than 5 %, corrects the profile from a few timed runs, plans
+  // Compares each run with its prediction; where that is off by more than 3 %, corrects the profile from a few timed runs, plans
   // again on a thread of its own and takes the new plan at a later step. Bits do not change: plans are lossless.
   bool correct = true;
   std::string plan_cache = "";  // a folder where plans are kept and looked up
+  // A plan (plan::write_plan) to run as it is: nothing is planned or corrected. It has to be one of this program under these options;
+  // for others Error(usage) says what does not fit.
+  std::string plan_file = "";
   // Planned ahead with the first call: each is a list of types that take the place of the last tensors of the arguments.
   std::vector<std::vector<Type>> shapes = {};
 };
@@ -98,6 +101,7 @@ struct Prediction {
   double predicted = 0;  // seconds of a step, by the plan that runs now
   double measured = 0;   // the median of the last few steps under it; 0 before there are enough
   int corrections = 0;   // plans made again since the first
+  bool checking = false; // it was found off: runs are being timed, or a plan is being made
 };
 
 class Correction;

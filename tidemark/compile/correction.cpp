@@ -49,29 +49,52 @@ void Correction::ran(double seconds, double predicted) {
   if (busy()) return;  // the planner has a core of ours
   if (recording_) {
     if (turn_ % 2 == 1) totals_[turn_ / 2] = seconds;
-    if (++turn_ == 2 * kRuns) learn();
+    if (++turn_ == 2 * kRuns) end_window(predicted);
     return;
   }
   // The first run touches its pages for the first time.
   if (runs_++ > 0) last_[static_cast<std::size_t>(runs_) % kRuns] = seconds;
   const double now = measured();
   if (now <= 0 || corrections_ >= options_.most || !replan_) return;
-  if (std::abs(now / std::max(predicted, 1e-12) - 1) <= options_.tolerance) return;
+  if (agrees(now, predicted)) return;
   recording_ = true;
   turn_ = 0;
+  window_ = 0;
+  before_ = now;
 }
 
-void Correction::learn() {
-  recording_ = false;
+bool Correction::agrees(double seconds, double with) const {
+  return std::abs(seconds / std::max(with, 1e-12) - 1) <= options_.tolerance;
+}
+
+void Correction::end_window(double predicted) {
   std::vector<double> totals(totals_.begin(), totals_.end());
+  const double now = median(totals);
+  turn_ = 0;
+  if (!agrees(now, before_) && ++window_ < kWindows) {
+    before_ = now;
+    return;
+  }
+  recording_ = false;
+  if (agrees(now, predicted)) {
+    last_ = totals_;  // something else had the machine for a while
+    timelines_ = {};
+    return;
+  }
+  learn(now);
+}
+
+void Correction::learn(double seconds) {
   // With copies under way tasks do not add up to the step.
-  std::vector<TaskTime> times = times_of_tasks(timelines_, tasks_, options_.cores_only ? median(totals) : 0);
+  Learned learned{.times = times_of_tasks(timelines_, tasks_, options_.cores_only ? seconds : 0),
+                  .seconds = seconds,
+                  .last = corrections_ + 1 >= options_.most};
   timelines_ = {};
   done_ = false;
   working_ = true;
-  worker_ = std::thread([this, times = std::move(times)]() mutable {
+  worker_ = std::thread([this, learned = std::move(learned)]() mutable {
     try {
-      result_ = replan_(std::move(times), [this] { return stop_.load(); });
+      result_ = replan_(std::move(learned), [this] { return stop_.load(); });
     } catch (const std::exception&) {
       // The plan that runs goes on; asking again would fail again.
       result_.reset();
@@ -166,11 +189,11 @@ void correct(Posed& posed, DeviceProfile& profile, std::span<const TaskTime> tim
   }
 }
 
-std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running, const plan::Plan& next) {
-  constexpr double kLeastGain = 0.03;
+std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running, const plan::Plan& next,
+                                    double least_gain) {
   plan::Plan plan = running;
   const plan::Replay now = plan::replay(problem, running);
-  if (!now.broken.empty() || next.seconds < (1 - kLeastGain) * now.seconds) return std::nullopt;
+  if (!now.broken.empty() || next.seconds < (1 - least_gain) * now.seconds) return std::nullopt;
   plan.seconds = now.seconds;
   plan.problem_hash = next.problem_hash;
   plan.seconds_bound = next.seconds_bound;

@@ -31,8 +31,13 @@ class TIDEMARK_API Correction {
     DeviceProfile profile;
     Planned planned;
   };
-  // Called on another thread with the time of each task. Asks `stop` now and then.
-  using Replan = std::function<Replanned(std::vector<TaskTime> times, const std::function<bool()>& stop)>;
+  struct Learned {
+    std::vector<TaskTime> times;
+    double seconds = 0;  // of a step
+    bool last = false;   // no correction follows: what is taken now should have been measured, not put together
+  };
+  // Called on another thread. Asks `stop` now and then.
+  using Replan = std::function<Replanned(Learned learned, const std::function<bool()>& stop)>;
 
   Correction(std::size_t tasks, Replan replan, Options options);
   Correction(std::size_t tasks, Replan replan) : Correction(tasks, std::move(replan), Options{}) {}
@@ -48,13 +53,17 @@ class TIDEMARK_API Correction {
   double measured() const;  // the median of the last runs, 0 before there are enough
   int corrections() const { return corrections_; }
   bool busy() const { return working_; }
+  bool recording() const { return recording_; }
   // For tests and for people who would rather wait: until the thread has ended.
   void wait();
 
  private:
-  void learn();
+  bool agrees(double seconds, double with) const;
+  void end_window(double predicted);
+  void learn(double seconds);
 
-  static constexpr std::size_t kRuns = 3;
+  static constexpr std::size_t kRuns = 5;
+  static constexpr int kWindows = 4;
   Replan replan_;
   Options options_;
   std::size_t tasks_;
@@ -62,8 +71,11 @@ class TIDEMARK_API Correction {
   std::array<double, kRuns> last_{};
   // While recording, runs are timed task by task and as a whole in turn: reading clocks takes time, and so does a task that was
   // disturbed, which medians of single tasks leave out and a step does not.
+  // Other programs' work comes in phases longer than a few steps: what is learned from has to agree with the runs before it.
   bool recording_ = false;
   std::size_t turn_ = 0;
+  int window_ = 0;
+  double before_ = 0;  // the median of the window before
   std::vector<Timeline> timelines_;
   std::array<double, kRuns> totals_{};
   int corrections_ = 0;
@@ -83,9 +95,10 @@ TIDEMARK_API std::vector<TaskTime> times_of_tasks(std::span<const Timeline> time
 TIDEMARK_API void correct(Posed& posed, DeviceProfile& profile, std::span<const TaskTime> times, int threads);
 
 // The running plan with the problem's seconds as they are now, where `next`, another plan of that problem, is not worth leaving it
-// for. What the running one takes was measured; what another takes is put together from tasks that ran elsewhere, so it has to be
+// for: it does not save so large a part of its time. What the running one takes was measured; what another takes is put together from tasks that ran elsewhere, so it has to be
 // better by more than such sums are off.
+inline constexpr double kLeastGain = 0.03;
 TIDEMARK_API std::optional<plan::Plan> stay_with(const plan::Problem& problem, const plan::Plan& running,
-                                                 const plan::Plan& next);
+                                                 const plan::Plan& next, double least_gain = kLeastGain);
 
 }  // namespace tidemark

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/parts.h"
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/micro_batches.h"
+#include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 
@@ -53,6 +59,15 @@ Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptio
               pose_options);
 }
 
+// Divisors of the batch, each at least half as many again as the one before.
+std::vector<int> numbers_of_parts(std::int64_t batch) {
+  std::vector<int> numbers;
+  for (std::int64_t d = 2; d <= batch; ++d) {
+    if (batch % d == 0 && (numbers.empty() || 2 * d >= 3 * numbers.back())) numbers.push_back(static_cast<int>(d));
+  }
+  return numbers;
+}
+
 class Choosing {
  public:
   Choosing(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
@@ -73,7 +88,7 @@ class Choosing {
     }
     const double lone_seconds = best_ ? best_->planned.plan.seconds : 0;
     std::string in_parts, coupled;
-    for (const int parts : numbers_of_parts()) {
+    for (const int parts : numbers_of_parts(batch_size(graph_, batch_))) {
       try {
         Posed posed = posed_program(graph_, options_, pose_options_, parts);
         if (best_ && !minimum() && plan::floor_seconds(posed.problem) >= best_->planned.plan.seconds) break;
@@ -102,17 +117,6 @@ class Choosing {
  private:
   bool minimum() const { return options_.memory.kind == Budget::Kind::minimum; }
 
-  // Divisors of the batch, each at least half as many again as the one before.
-  std::vector<int> numbers_of_parts() const {
-    std::vector<int> numbers;
-    const std::int64_t n = batch_size(graph_, batch_);
-    for (std::int64_t d = 2; d <= n; ++d) {
-      if (n % d == 0 && (numbers.empty() || 2 * d >= 3 * numbers.back()))
-        numbers.push_back(static_cast<int>(d));
-    }
-    return numbers;
-  }
-
   void offer(Posed posed, int parts) {
     Planned planned = planned_program(posed, options_, pose_options_, tiers_);
     const bool better = !best_ || (minimum() ? planned.plan.peak < best_->planned.plan.peak
@@ -126,6 +130,78 @@ class Choosing {
   std::span<const TierSpec> tiers_;
   std::vector<int> batch_ = batch_of(graph_, options_.micro_batches);
   std::optional<PlannedParts> best_;
+};
+
+// Changes of the options under which a program that was refused fits: each is planned, for a short while. Sorted by time.
+class Changes {
+ public:
+  Changes(const Graph& graph, const CompileOptions& options, const PoseOptions& pose_options, std::span<const TierSpec> tiers)
+      : graph_(graph), options_(options), pose_options_(pose_options), tiers_(tiers.begin(), tiers.end()) {
+    constexpr double kShort = 0.3;
+    options_.time_limit = std::min(options.time_limit, kShort);
+    options_.plan_cache.clear();
+  }
+
+  std::string run() {
+    if (options_.memory.kind == Budget::Kind::fraction)
+      options_.memory = budget_of(posed_program(graph_, options_, pose_options_, 1).problem, options_.memory);
+    const int parts = std::max(options_.micro_batches.parts, 1);
+    if (parts == 1) more_parts();
+    if (tiers_.empty() && !options_.native) {
+      TierSpec tier = host(1024_GiB);
+      tier.read_bytes_per_second = tier.write_bytes_per_second = kHostRate;
+      tiers_ = {tier};
+      offer(parts, [](const Planned& p) { return fmt::format(".tiers = {{host({})}}", format_bytes(p.program.tiers[0].bytes)); });
+      tiers_.clear();
+    }
+    if (options_.allow.empty() && options_.makers) {
+      options_.allow = {"bf16"};
+      offer(parts, [](const Planned&) { return std::string(".allow = {\"bf16\"}, which rounds"); });
+    }
+    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) { return a.seconds < b.seconds; });
+    std::string text;
+    for (const Found& f : found_)
+      text += fmt::format("{}{} ({})", text.empty() ? "it fits, cheapest first, with " : ", or ", f.what, format_seconds(f.seconds));
+    return text;
+  }
+
+ private:
+  static constexpr double kHostRate = 8e9;
+  struct Found {
+    double seconds;
+    std::string what;
+  };
+  // The fewest that fit.
+  void more_parts() {
+    constexpr int kTries = 4;
+    int tried = 0;
+    for (const int parts : numbers_of_parts(batch_size(graph_, batch_of(graph_, options_.micro_batches)))) {
+      if (offer(parts, [&](const Planned&) { return fmt::format(".micro_batches = {}", parts); }) || ++tried == kTries) return;
+    }
+  }
+  bool offer(int parts, const std::function<std::string(const Planned&)>& what) {
+    constexpr std::chrono::seconds kMost(2);  // large programs take long to pose
+    if (std::chrono::steady_clock::now() - begun_ > kMost) return false;
+    try {
+      CompileOptions options = options_;
+      PoseOptions pose_options = pose_options_;
+      if (!tiers_.empty()) pose_options.tiers = tiers_;
+      Posed posed = posed_program(graph_, options, pose_options, parts);
+      if (tightest_task(posed.problem).bytes > options.memory.bytes) return false;
+      const Planned planned = planned_program(posed, options, pose_options, tiers_);
+      found_.push_back({planned.plan.seconds, what(planned)});
+      return true;
+    } catch (const Error&) {
+      return false;  // does not fit either, or cannot be
+    }
+  }
+
+  const Graph& graph_;
+  CompileOptions options_;
+  const PoseOptions& pose_options_;
+  std::vector<TierSpec> tiers_;
+  std::vector<Found> found_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -149,8 +225,18 @@ PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions&
   if (parts < 0) fail(Error::Kind::usage, "[micro_batches] {} parts", parts);
   if (parts == 0 && !unlimited) return Choosing(std::move(graph), options, pose_options, tiers).run();
   PlannedParts result{.parts = std::max(parts, 1)};
-  result.posed = posed_program(graph, options, pose_options, result.parts);
-  result.planned = planned_program(result.posed, options, pose_options, tiers);
+  try {
+    result.posed = posed_program(graph, options, pose_options, result.parts);
+    result.planned = planned_program(result.posed, options, pose_options, tiers);
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible || !options.planner.empty()) throw;
+    // What is there before the step begins stays.
+    const plan::Problem& whole = result.posed.problem;
+    if (plan::resident_bytes(whole) > budget_of(whole, options.memory)) throw;
+    const std::string changes = Changes(graph, options, pose_options, tiers).run();
+    if (changes.empty()) throw;
+    throw Error(e.kind(), fmt::format("{}; {}", e.what(), changes));
+  }
   return result;
 }
 

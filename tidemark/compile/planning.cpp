@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tidemark/base/text.h"
 #include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/plan_cache.h"
@@ -83,6 +84,54 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
   }
 }
 
+// The plan of a file, for the times that the problem has now; or why it is none for it.
+std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budget, Planned& planned) {
+  const plan::Problem& problem = posed.problem;
+  plan::Plan plan = plan::read_plan(problem, json);
+  const plan::Replay now = plan::replay(problem, plan);
+  if (!now.broken.empty()) return now.broken;
+  if (!plan.has_arena) return "it has no offsets";
+  if (budget >= 0 && plan.peak > budget)
+    return fmt::format("its peak is {} vs a budget of {}", format_bytes(plan.peak), format_bytes(budget));
+  for (const plan::Step& s : plan.steps) {
+    if (s.kind == plan::Step::Kind::run && posed.binding.kernel_of_task[static_cast<std::size_t>(s.id)]->can_overflow())
+      return fmt::format("'{}' can overflow its slot, and one file holds no plan to go on with", problem.tasks[static_cast<std::size_t>(s.id)].name);
+  }
+  const std::string hash = plan::hash(problem);
+  if (plan.problem_hash != hash) {
+    plan.problem_hash = hash;
+    plan.seconds = now.seconds;
+    plan.status = plan::Plan::Status::feasible;
+    plan.seconds_bound.reset();
+    plan.peak_bound.reset();
+    plan.proof = {};
+  }
+  plan.budget = budget;
+  const std::string broken = plan::check(problem, plan);
+  if (!broken.empty()) return broken;
+  planned = {.plan = plan, .program = lower(problem, plan, posed.binding)};
+  return "";
+}
+
+Planned load_plan(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers) {
+  const std::string json = read_file(options.plan_file);
+  const Bytes budget = budget_of(posed.problem, options.memory);
+  Planned planned;
+  std::string why = read_plan_of(posed, json, budget, planned);
+  if (!why.empty()) {
+    Posed gated = posed;
+    gate_updates(gated);
+    if (!read_plan_of(gated, json, budget, planned).empty())
+      fail(Error::Kind::usage, "[compile] '{}' is no plan of {}: {}; compile it with the options, shapes and profile it was made with",
+           options.plan_file, posed.problem.name, why);
+    posed = std::move(gated);
+  }
+  why = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+  if (!why.empty())
+    fail(Error::Kind::usage, "[compile] under the plan in '{}' {}; .atomic = false allows that", options.plan_file, why);
+  return planned;
+}
+
 // Their tasks stay, too dear to run.
 void leave_overflowing(Posed& posed) {
   constexpr double kNever = 1e6;
@@ -125,6 +174,7 @@ Bytes budget_of(const plan::Problem& problem, const Budget& memory) {
 
 Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers,
                    const Replanning& how) {
+  if (!options.plan_file.empty()) return load_plan(posed, options, tiers);
   Planned planned = plan_and_lower(posed, options, how);
   const auto broken = [&](const Posed& of) {
     std::string what = broken_atomicity(of, planned.plan, tiers, options.atomic);

@@ -57,12 +57,13 @@ Tensor loss_of(const R& result) {
 // With respect to the first argument. f may return a scalar, or an aggregate whose first tensor is that
 // scalar.
 template <typename F>
-auto value_and_grad(F f) {
-  return [f = std::move(f)]<typename P, typename... Rest>(const P& params, const Rest&... rest) {
+auto value_and_grad(F f, Where where = Where::current()) {
+  return [f = std::move(f), where]<typename P, typename... Rest>(const P& params, const Rest&... rest) {
     const auto level = Level::make();
     Tensors wrt;
     P above = detail::enter(*level, params, wrt);
     auto result = f(above, rest...);
+    const Called called("grad", where);  // not around f: what is wrong there has its own line
     const Tensor loss = detail::loss_of(result);
     P grads = unflatten(params, level->pull_back(std::span(&loss, 1), {}, wrt));
     using R = decltype(result);
@@ -71,21 +72,22 @@ auto value_and_grad(F f) {
 }
 
 template <typename F>
-auto grad(F f) {
-  return [vg = value_and_grad(std::move(f))]<typename P, typename... Rest>(
+auto grad(F f, Where where = Where::current()) {
+  return [vg = value_and_grad(std::move(f), where)]<typename P, typename... Rest>(
              const P& params, const Rest&... rest) { return vg(params, rest...).grad; };
 }
 
 // y = f(x) and the map from a cotangent of y to one of x. The map may be called any number of times.
 template <typename F, typename X>
-auto vjp(F f, const X& x) {
+auto vjp(F f, const X& x, Where where = Where::current()) {
   const auto level = Level::make();
   Tensors wrt;
   X above = detail::enter(*level, x, wrt);
   auto y = f(above);
   const Tensors outputs = flatten(y);
   auto value = detail::leave(*level, y);
-  auto pull_back = [level, wrt, outputs, x](const auto& cotangent) {
+  auto pull_back = [level, wrt, outputs, x, where](const auto& cotangent) {
+    const Called called("vjp", where);
     const Tensors seeds = flatten(cotangent);
     if (seeds.size() != outputs.size()) {
       fail(Error::Kind::usage, "[vjp] {} cotangents vs {} outputs; give zeros where there is none", seeds.size(), outputs.size());
@@ -97,12 +99,13 @@ auto vjp(F f, const X& x) {
 
 // f(x) and the derivative of f at x in the direction dx.
 template <typename F, typename X>
-auto jvp(F f, const X& x, const X& dx) {
+auto jvp(F f, const X& x, const X& dx, Where where = Where::current()) {
   const auto level = Level::make();
   Tensors wrt;
   X above = detail::enter(*level, x, wrt);
   auto y = f(above);
   auto value = detail::leave(*level, y);
+  const Called called("jvp", where);
   const Tensors tangents = flatten(dx);
   if (tangents.size() != wrt.size()) {
     fail(Error::Kind::usage, "[jvp] {} tangents vs {} inputs; give zeros where there is none", tangents.size(), wrt.size());
@@ -113,13 +116,15 @@ auto jvp(F f, const X& x, const X& dx) {
 
 // The product of the Hessian of f at x with v: forward over reverse.
 template <typename F, typename X>
-X hvp(F f, const X& x, const X& v) {
-  return jvp(grad(std::move(f)), x, v).second;
+X hvp(F f, const X& x, const X& v, Where where = Where::current()) {
+  return jvp(grad(std::move(f), where), x, v, where).second;
 }
 
 // All of it, for one tensor of n elements: shape (…x, …x), column by column.
-TIDEMARK_API Tensor hessian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x);
+TIDEMARK_API Tensor hessian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
+                            Where where = Where::current());
 // ∂y/∂x, shape (…y, …x), row by row.
-TIDEMARK_API Tensor jacobian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x);
+TIDEMARK_API Tensor jacobian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
+                             Where where = Where::current());
 
 }  // namespace tidemark

@@ -17,9 +17,10 @@ Linear make_linear(Init& init, std::int64_t in, std::int64_t out, Biased biased)
   return p;
 }
 
-Tensor linear(const Linear& p, const Tensor& x) {
-  const Tensor y = matmul(x, p.w);
-  return p.b.defined() ? y + p.b : y;
+Tensor linear(const Linear& p, const Tensor& x, Where where) {
+  const Called called("linear", where);
+  const Tensor y = matmul(x, p.w, where);
+  return p.b.defined() ? Operand(y, where) + p.b : y;
 }
 
 Conv make_conv(Init& init, std::int64_t in, std::int64_t out, std::int64_t kernel, const ConvOptions& options,
@@ -32,12 +33,15 @@ Conv make_conv(Init& init, std::int64_t in, std::int64_t out, std::int64_t kerne
 }
 
 namespace {
-Tensor add_channel_bias(const Tensor& y, const Tensor& b) {
-  return b.defined() ? y + reshape(b, {1, b.size(0), 1, 1}) : y;
+Tensor add_channel_bias(const Tensor& y, const Tensor& b, Where where) {
+  return b.defined() ? Operand(y, where) + reshape(b, {1, b.size(0), 1, 1}, where) : y;
 }
 }  // namespace
 
-Tensor conv(const Conv& p, const Tensor& x) { return add_channel_bias(conv2d(x, p.w, p.options), p.b); }
+Tensor conv(const Conv& p, const Tensor& x, Where where) {
+  const Called called("conv", where);
+  return add_channel_bias(conv2d(x, p.w, p.options, where), p.b, where);
+}
 
 ConvTranspose make_conv_transpose(Init& init, std::int64_t in, std::int64_t out, std::int64_t kernel,
                                   const ConvTransposeOptions& options) {
@@ -48,8 +52,9 @@ ConvTranspose make_conv_transpose(Init& init, std::int64_t in, std::int64_t out,
   return p;
 }
 
-Tensor conv_transpose(const ConvTranspose& p, const Tensor& x) {
-  return add_channel_bias(conv_transpose2d(x, p.w, p.options), p.b);
+Tensor conv_transpose(const ConvTranspose& p, const Tensor& x, Where where) {
+  const Called called("conv_transpose", where);
+  return add_channel_bias(conv_transpose2d(x, p.w, p.options, where), p.b, where);
 }
 
 Norm make_norm(Init& init, std::int64_t channels, Biased biased) {
@@ -59,8 +64,8 @@ Norm make_norm(Init& init, std::int64_t channels, Biased biased) {
   return p;
 }
 
-Tensor layer_norm(const Norm& p, const Tensor& x, double epsilon) {
-  return layer_norm(x, p.scale, p.shift, epsilon);
+Tensor layer_norm(const Norm& p, const Tensor& x, double epsilon, Where where) {
+  return layer_norm(x, p.scale, p.shift, epsilon, where);
 }
 
 RunningStats make_running_stats(Init& init, const Norm& norm) {
@@ -71,15 +76,20 @@ RunningStats make_running_stats(Init& init, const Norm& norm) {
   return stats;
 }
 
-Tensor batch_norm(const Norm& p, RunningStats& stats, const Tensor& x, const BatchNormOptions& options) {
+Tensor batch_norm(const Norm& p, RunningStats& stats, const Tensor& x, const BatchNormOptions& options,
+                  Where where) {
+  const Called called("batch_norm", where);
   if (!options.training)
-    return batch_norm_inference(x, p.scale, p.shift, stats.mean, stats.variance, options.epsilon);
-  const BatchNorm batch = batch_norm_training(x, p.scale, p.shift, options.epsilon);
+    return batch_norm_inference(x, p.scale, p.shift, stats.mean, stats.variance, options.epsilon, where);
+  const BatchNorm batch = batch_norm_training(x, p.scale, p.shift, options.epsilon, where);
   const double n = static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
   const double unbiased = n > 1 ? n / (n - 1) : 1;
   const double m = options.momentum;
-  stats.mean = stats.mean * (1 - m) + batch.mean * m;
-  stats.variance = stats.variance * (1 - m) + batch.variance * (m * unbiased);
+  const auto mixed = [&](const Tensor& old, const Tensor& fresh, double weight) {
+    return Operand(Operand(old, where) * (1 - m), where) + Operand(fresh, where) * weight;
+  };
+  stats.mean = mixed(stats.mean, batch.mean, m);
+  stats.variance = mixed(stats.variance, batch.variance, m * unbiased);
   return batch.y;
 }
 
@@ -91,8 +101,9 @@ ConvNorm make_conv_norm(Init& init, std::int64_t in, std::int64_t out, std::int6
   return p;
 }
 
-Tensor conv_norm(const ConvNorm& p, RunningStats& stats, const Tensor& x, const BatchNormOptions& options) {
-  return batch_norm(p.norm, stats, conv(p.conv, x), options);
+Tensor conv_norm(const ConvNorm& p, RunningStats& stats, const Tensor& x, const BatchNormOptions& options,
+                 Where where) {
+  return batch_norm(p.norm, stats, conv(p.conv, x, where), options, where);
 }
 
 Lstm make_lstm(Init& init, std::int64_t in, std::int64_t hidden) {
@@ -103,28 +114,32 @@ Lstm make_lstm(Init& init, std::int64_t in, std::int64_t hidden) {
   return p;
 }
 
-LstmState lstm_cell(const Lstm& p, const Tensor& projected, const LstmState& state) {
-  const Tensor gates = projected + matmul(state.hidden, p.w_hidden);
-  const Tensors g = split(gates, 4, -1);
+LstmState lstm_cell(const Lstm& p, const Tensor& projected, const LstmState& state, Where where) {
+  const Called called("lstm_cell", where);
+  const auto times = [&](const Tensor& a, const Tensor& b) { return Operand(a, where) * b; };
+  const Tensor gates = Operand(projected, where) + matmul(state.hidden, p.w_hidden, where);
+  const Tensors g = split(gates, 4, -1, where);
   LstmState next;
-  next.cell = sigmoid(g[1]) * state.cell + sigmoid(g[0]) * tanh(g[2]);
-  next.hidden = sigmoid(g[3]) * tanh(next.cell);
+  next.cell = Operand(times(sigmoid(g[1], where), state.cell), where) +
+              times(sigmoid(g[0], where), tanh(g[2], where));
+  next.hidden = times(sigmoid(g[3], where), tanh(next.cell, where));
   return next;
 }
 
-Tensor lstm(const Lstm& p, const Tensor& x, LstmState& state) {
+Tensor lstm(const Lstm& p, const Tensor& x, LstmState& state, Where where) {
+  const Called called("lstm", where);
   // Steps as rows of one matrix: what they are split from, and their gradients put together again, are the operands of
   // one product each.
   const std::int64_t steps = x.size(0), batch = x.size(1);
-  const Tensors projected =
-      split(matmul(reshape(x, {steps * batch, x.size(2)}), p.w_in) + p.b, static_cast<int>(steps), 0);
+  const Tensor all = matmul(reshape(x, {steps * batch, x.size(2)}, where), p.w_in, where);
+  const Tensors projected = split(Operand(all, where) + p.b, static_cast<int>(steps), 0, where);
   Tensors hidden;
   hidden.reserve(projected.size());
   for (const Tensor& step : projected) {
-    state = lstm_cell(p, step, state);
+    state = lstm_cell(p, step, state, where);
     hidden.push_back(state.hidden);
   }
-  return reshape(concat(hidden, 0), {steps, batch, state.hidden.size(1)});
+  return reshape(concat(hidden, 0, where), {steps, batch, state.hidden.size(1)}, where);
 }
 
 }  // namespace tidemark

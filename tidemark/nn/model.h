@@ -13,6 +13,7 @@ struct BatchInput {
   std::string name;
   Type type;
   std::int64_t below = 0;  // integers lie in [0, below)
+  bool by_sample = true;   // its first axis is the batch's
 };
 
 struct Model {

@@ -18,7 +18,7 @@ struct WarmupOptions {
   std::int64_t warmup = 0, total = 1;  // steps
   double floor = 0;                    // where it ends, as a fraction of the rate
 };
-// Linear from 0 over `warmup` steps, then a half cosine (Loshchilov & Hutter 2017), or a line, down to the floor at
+// Linear from rate / warmup, in step 0, over `warmup` steps, then a half cosine (Loshchilov & Hutter 2017), or a line, down to the floor at
 // `total`.
 TIDEMARK_API RateSchedule warmup_cosine(double rate, const WarmupOptions& options);
 TIDEMARK_API RateSchedule warmup_linear(double rate, const WarmupOptions& options);

@@ -13,11 +13,14 @@ struct LossAndState {
   Tensors state;
 };
 
-Tensors part_of(const Tensors& batch, int part, int parts) {
+Tensors part_of(const Model& model, const Tensors& batch, int part, int parts) {
   const std::int64_t n = batch[0].size(0), each = n / parts;
   Tensors result;
-  for (const Tensor& t : batch)
-    result.push_back(t.rank() > 0 && t.size(0) == n ? slice(t, 0, part * each, (part + 1) * each) : t);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Tensor& t = batch[i];
+    const bool samples = i < model.batch.size() ? model.batch[i].by_sample : t.rank() > 0 && t.size(0) == n;
+    result.push_back(samples ? slice(t, 0, part * each, (part + 1) * each) : t);
+  }
   return result;
 }
 
@@ -43,7 +46,7 @@ LossAndGrads loss_and_grads(const Model& model, const Tensors& params, const Ten
   });
   LossAndGrads sum;
   for (int i = 0; i < parts; ++i) {
-    auto r = one(params, i == 0 ? state : sum.state, parts == 1 ? batch : part_of(batch, i, parts));
+    auto r = one(params, i == 0 ? state : sum.state, parts == 1 ? batch : part_of(model, batch, i, parts));
     sum.state = std::move(r.value.state);
     if (i == 0) {
       sum.loss = r.value.loss;

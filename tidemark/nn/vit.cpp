@@ -44,7 +44,7 @@ Model vit(const std::string& name, const ModelOptions& options) {
     const Dropout drop{options.training ? options.dropout : 0, options.dropout > 0 ? batch.back() : Tensor{}};
     const std::int64_t b = batch[0].size(0), c = p.norm.scale.size(0);
     Tensor x = conv(p.patches, batch[0]);
-    x = transpose(reshape(x, {b, c, -1}), 1, 2);
+    x = transpose(reshape(x, {b, c, x.size(2) * x.size(3)}), 1, 2);
     x = concat({broadcast_to(p.class_token, {b, 1, c}), x}, 1);
     x = drop(x + p.positions);
     for (std::size_t i = 0; i < p.blocks.size(); ++i) {

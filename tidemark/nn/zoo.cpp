@@ -69,7 +69,7 @@ Sizes::Sizes(std::string model, const ModelOptions& options,
 std::int64_t Sizes::operator[](const std::string& name) const { return sizes_.at(name); }
 
 void add_key(std::vector<BatchInput>& batch, const ModelOptions& options) {
-  if (options.dropout > 0) batch.push_back({"key", {{2}, DType::i64}, std::int64_t{1} << 32});
+  if (options.dropout > 0) batch.push_back({"key", {{2}, DType::i64}, std::int64_t{1} << 32, false});
 }
 
 std::vector<BatchInput> image_batch(const ModelOptions& options, std::int64_t channels, std::int64_t size,

@@ -9,6 +9,7 @@
 #include "tidemark/ops/channels.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/table.h"
+#include "tidemark/ops/views.h"
 
 namespace tidemark {
 namespace {
@@ -233,7 +234,9 @@ constinit const Op conv2d_backward_weights_op{
     .infer = infer_backward_weights,
     .vjp = backward_weights_vjp,
     .jvp = bilinear_jvp,
-    .cut = [](const CutArgs& a) -> std::optional<Cut> { return Cut{{0, 0}, {kAdded}, a.attrs}; },
+    .cut = [](const CutArgs& a) -> std::optional<Cut> {
+      return Cut{{0, 0}, {kAdded}, a.attrs};
+    },
     .cost = [](const KernelSpec& s) { return cost(s, kernels::ConvResult::w); },
     .kernel = kernels::conv2d_backward_weights,
     .reference = kernels::conv2d_backward_weights_reference,
@@ -259,21 +262,37 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const ConvTranspo
   if (x.rank() != 4 || weight.rank() != 4)
     fail(Error::Kind::usage, "[conv_transpose2d] {} vs {}: both must have 4 axes", to_string(x.shape()),
          to_string(weight.shape()));
-  Pair size;
+  Pair size, full;
+  bool reaches =
+      true;  // every row of the result lies in the image of some position, or one stride behind the last
   for (const int axis : {0, 1}) {
     const auto i = static_cast<std::size_t>(axis);
     if (options.output_padding[i] < 0 ||
         options.output_padding[i] >= std::max(options.stride[i], options.dilation[i]))
-      fail(Error::Kind::usage, "[conv_transpose2d] output padding {} vs stride {}", options.output_padding[i],
-           options.stride[i]);
-    size[i] = (x.size(axis + 2) - 1) * options.stride[i] - 2 * options.padding[i] +
-              options.dilation[i] * (weight.size(axis + 2) - 1) + options.output_padding[i] + 1;
+      fail(Error::Kind::usage, "[conv_transpose2d] output padding {} vs less than stride {} or dilation {}",
+           options.output_padding[i], options.stride[i], options.dilation[i]);
+    full[i] =
+        (x.size(axis + 2) - 1) * options.stride[i] + options.dilation[i] * (weight.size(axis + 2) - 1) + 1;
+    size[i] = full[i] - 2 * options.padding[i] + options.output_padding[i];
     if (size[i] < 1)
       fail(Error::Kind::usage, "[conv_transpose2d] padding {} leaves nothing of the result",
            options.padding[i]);
+    reaches = reaches && options.output_padding[i] < options.stride[i];
   }
-  return backward_data(attrs_of({options.stride, options.padding, options.dilation, options.groups}), x,
-                       weight, size[0], size[1], where);
+  if (reaches)
+    return backward_data(attrs_of({options.stride, options.padding, options.dilation, options.groups}), x,
+                         weight, size[0], size[1], where);
+  // The whole image, from which the padding is cut; behind its end there is nothing.
+  Tensor y = backward_data(attrs_of({options.stride, {0, 0}, options.dilation, options.groups}), x, weight,
+                           full[0], full[1], where);
+  std::vector<std::pair<std::int64_t, std::int64_t>> zeros(4);
+  for (const int axis : {0, 1}) {
+    const auto i = static_cast<std::size_t>(axis);
+    const std::int64_t end = std::min(full[i], options.padding[i] + size[i]);
+    y = slice(y, axis + 2, options.padding[i], end, 1, where);
+    zeros[i + 2].second = size[i] - (end - options.padding[i]);
+  }
+  return pad(y, zeros, 0, where);
 }
 
 }  // namespace tidemark

@@ -41,6 +41,8 @@ TIDEMARK_API std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x, 
 TIDEMARK_API Tensor max_unpool2d(const Tensor& x, const Tensor& indices, Pair output_size,
                                  Where where = Where::current());
 TIDEMARK_API Tensor avg_pool2d(const Tensor& x, const PoolOptions& options, Where where = Where::current());
+// Windows that share the input out: output i reads from floor(i n / out) up to ceil((i + 1) n / out).
 TIDEMARK_API Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size, Where where = Where::current());
+TIDEMARK_API Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size, Where where = Where::current());
 
 }  // namespace tidemark

@@ -145,7 +145,14 @@ struct Pair2 {
 Tensor as_tensor(const char* op, const Operand& x, const Tensor& like) {
   if (!x.is_number) return x.tensor;
   const DType d = like.dtype();
-  if (!is_float(d) && x.number != static_cast<double>(formulas::to_integer<std::int64_t>(x.number)))
+  const auto fits = [&]<typename T>() {
+    return x.number == static_cast<double>(formulas::to_integer<T>(x.number));
+  };
+  const bool exact = d == DType::i64   ? fits.template operator()<std::int64_t>()
+                     : d == DType::i32 ? fits.template operator()<std::int32_t>()
+                     : d == DType::u8  ? fits.template operator()<std::uint8_t>()
+                                       : is_float(d) || x.number == 0 || x.number == 1;
+  if (!exact)
     fail(Error::Kind::usage, "[{}] the number {} vs a tensor of {}; cast it first", op, x.number, name_of(d));
   return full_beside(like, Type{{}, d}, x.number, x.where);
 }
@@ -454,7 +461,7 @@ Tensor clamp(const Tensor& x, double low, double high, Where where) {
   return apply1(clamp_op, {x}, {{"low", low}, {"high", high}}, where);
 }
 
-Tensor operator-(const Tensor& x) { return apply1(neg_op, {x}, {}, Where{}); }
+Tensor operator-(const Operand& x) { return apply1(neg_op, {x.tensor}, {}, x.where); }
 Tensor abs(const Tensor& x, Where where) { return apply1(abs_op, {x}, {}, where); }
 Tensor sign(const Tensor& x, Where where) { return apply1(sign_op, {x}, {}, where); }
 Tensor square(const Tensor& x, Where where) { return apply1(square_op, {x}, {}, where); }
@@ -496,7 +503,7 @@ Tensor zeros_like(const Tensor& x, Where where) { return full_beside(x, x.type()
 Tensor ones_like(const Tensor& x, Where where) { return full_beside(x, x.type(), 1, where); }
 
 bool has_inverse(const Op& op) {
-  static const Op* const ops[] = {&add_op, &sub_op,   &mul_op,   &div_op,  &neg_op,     &exp_op,     &expm1_op,
+  static const Op* const ops[] = {&add_op, &sub_op,   &mul_op,  &div_op,  &neg_op,     &exp_op,     &expm1_op,
                                   &log_op, &log1p_op, &sqrt_op, &tanh_op, &sigmoid_op, &softplus_op};
   return std::find(std::begin(ops), std::end(ops), &op) != std::end(ops);
 }

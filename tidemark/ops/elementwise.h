@@ -35,7 +35,7 @@ TIDEMARK_API Tensor logical_not(const Tensor& a, Where where = Where::current())
 TIDEMARK_API Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
 TIDEMARK_API Tensor clamp(const Tensor& x, double low, double high, Where where = Where::current());
 
-TIDEMARK_API Tensor operator-(const Tensor& x);
+TIDEMARK_API Tensor operator-(const Operand& x);
 TIDEMARK_API Tensor abs(const Tensor& x, Where where = Where::current());
 TIDEMARK_API Tensor sign(const Tensor& x, Where where = Where::current());
 TIDEMARK_API Tensor square(const Tensor& x, Where where = Where::current());

@@ -7,6 +7,7 @@
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/table.h"
+#include "tidemark/ops/views.h"
 
 namespace tidemark {
 namespace {
@@ -122,7 +123,12 @@ constinit const Op index_add_op{
                                      sample({4, 2}, {0}, {0, 2}, 0)};
         },
 };
+// Sums in bf16 and f16 would end where a term is less than half a unit of the sum: they are made in f32 and rounded once.
+bool sums_narrow(const Tensor& x) { return is_float(x.dtype()) && size_of(x.dtype()) < size_of(DType::f32); }
+
 Tensor add_rows(const Tensor& indices, const Tensor& updates, const Shape& result, int axis) {
+  if (sums_narrow(updates))
+    return cast(add_rows(indices, cast(updates, DType::f32), result, axis), updates.dtype());
   return apply1(index_add_op, {indices, updates}, {{"axis", std::int64_t{axis}}, {"shape", result.sizes()}},
                 Where{});
 }
@@ -265,10 +271,18 @@ Tensor index_select(const Tensor& x, const Tensor& indices, int axis, Where wher
 }
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
   const Called called("gather", where);
-  return apply1(gather_op, {x, indices}, {{"axis", std::int64_t{x.shape().normalise(axis)}}}, where);
+  const int along = x.shape().normalise(axis);
+  Tensor read = x;  // as torch.gather: indices may be shorter than x along the other axes
+  for (int a = 0; a < x.rank() && indices.rank() == x.rank(); ++a)
+    if (a != along && indices.size(a) < x.size(a)) read = slice(read, a, 0, indices.size(a), 1, where);
+  return apply1(gather_op, {read, indices}, {{"axis", std::int64_t{along}}}, where);
 }
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis, Where where) {
   const Called called("scatter_add", where);
+  if (sums_narrow(x) && updates.dtype() == x.dtype())
+    return cast(
+        scatter_add(cast(x, DType::f32, where), indices, cast(updates, DType::f32, where), axis, where),
+        x.dtype(), where);
   return apply1(scatter_add_op, {x, indices, updates}, {{"axis", std::int64_t{x.shape().normalise(axis)}}},
                 where);
 }

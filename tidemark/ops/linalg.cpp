@@ -11,8 +11,15 @@
 namespace tidemark {
 namespace {
 
-Type square_matrices(const InferArgs& a) {
+// The arithmetic of bf16 and f16 is that of f32; the functions below cast, these ops do not know the types.
+void require_wide(const InferArgs& a) {
   require_float(a, 0);
+  if (size_of(type_of(a, 0).dtype) < size_of(DType::f32))
+    fail(Error::Kind::usage, "[{}] {} vs f32 or f64", a.op, to_string(type_of(a, 0)));
+}
+
+Type square_matrices(const InferArgs& a) {
+  require_wide(a);
   const Type& type = type_of(a, 0);
   if (type.shape.rank() < 2 || type.shape[-1] != type.shape[-2]) {
     fail(Error::Kind::usage, "[{}] {} is not square in its last two axes", a.op, to_string(type.shape));
@@ -190,11 +197,47 @@ const Op& solve_op() {
 
 }  // namespace
 
-Tensor cholesky(const Tensor& a, Where where) { return apply1(cholesky_op(), {a}, {}, where); }
-Tensor triangular_solve(const Tensor& a, const Tensor& b, const TriangularOptions& options, Where where) {
-  return apply1(triangular_solve_op(), {a, b}, triangular_attrs(options), where);
+namespace {
+bool is_narrow(const Tensor& x) { return is_float(x.dtype()) && size_of(x.dtype()) < size_of(DType::f32); }
+
+// f(A, B) with B a matrix, and the leading axes of both broadcast.
+template <typename F>
+Tensor with_right_sides(const char* name, const Tensor& a, const Tensor& b, Where where, const F& f) {
+  const Called called(name, where);
+  if (is_narrow(a) && a.dtype() == b.dtype())
+    return cast(with_right_sides(name, cast(a, DType::f32, where), cast(b, DType::f32, where), where, f),
+                a.dtype(), where);
+  if (b.rank() == 1) return squeeze(with_right_sides(name, a, unsqueeze(b, 1, where), where, f), -1, where);
+  if (a.rank() < 2 || b.rank() < 2) return f(a, b);  // the op's own rule refuses these
+  const auto leading = [](const Tensor& x) {
+    const auto sizes = x.shape().sizes();
+    return Shape(std::vector<std::int64_t>(sizes.begin(), sizes.end() - 2));
+  };
+  const Shape batch = broadcast(name, leading(a), leading(b));
+  const auto spread = [&](const Tensor& x) {
+    std::vector<std::int64_t> sizes = batch.sizes();
+    sizes.insert(sizes.end(), {x.size(-2), x.size(-1)});
+    return x.shape() == Shape(sizes) ? x : broadcast_to(x, Shape(sizes), where);
+  };
+  return f(spread(a), spread(b));
 }
-Tensor solve(const Tensor& a, const Tensor& b, Where where) { return apply1(solve_op(), {a, b}, {}, where); }
+}  // namespace
+
+Tensor cholesky(const Tensor& a, Where where) {
+  const Called called("cholesky", where);
+  if (is_narrow(a)) return cast(cholesky(cast(a, DType::f32, where), where), a.dtype(), where);
+  return apply1(cholesky_op(), {a}, {}, where);
+}
+Tensor triangular_solve(const Tensor& a, const Tensor& b, const TriangularOptions& options, Where where) {
+  return with_right_sides("triangular_solve", a, b, where, [&](const Tensor& matrices, const Tensor& right) {
+    return apply1(triangular_solve_op(), {matrices, right}, triangular_attrs(options), where);
+  });
+}
+Tensor solve(const Tensor& a, const Tensor& b, Where where) {
+  return with_right_sides("solve", a, b, where, [&](const Tensor& matrices, const Tensor& right) {
+    return apply1(solve_op(), {matrices, right}, {}, where);
+  });
+}
 
 OpList linalg_ops() {
   static const Op* const list[] = {&cholesky_op(), &triangular_solve_op(), &solve_op()};

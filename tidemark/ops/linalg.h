@@ -1,4 +1,4 @@
-// Dense linear algebra, Fourier transforms, sorting. Leading axes are batches.
+// Dense linear algebra, Fourier transforms, sorting. Leading axes are batches and broadcast; a right side of one axis is a vector.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

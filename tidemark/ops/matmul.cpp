@@ -145,81 +145,6 @@ constinit const Op matmul_op{
     .samples = matmul_samples,
 };
 
-// einsum: the labels of a spec, and where each one occurs.
-using Labels = std::string;
-
-bool has(const Labels& labels, char c) { return labels.find(c) != Labels::npos; }
-
-struct Contraction {
-  std::vector<Labels> in;
-  Labels out;
-};
-
-Contraction parse_einsum(const std::string& spec, std::size_t operands) {
-  std::string text;
-  std::copy_if(spec.begin(), spec.end(), std::back_inserter(text), [](char c) { return c != ' '; });
-  Contraction c;
-  const std::size_t arrow = text.find("->");
-  std::string left = text.substr(0, arrow);
-  for (std::size_t begin = 0;;) {
-    const std::size_t comma = left.find(',', begin);
-    c.in.push_back(left.substr(begin, comma - begin));
-    if (comma == std::string::npos) break;
-    begin = comma + 1;
-  }
-  if (c.in.size() != operands) {
-    fail(Error::Kind::usage, "[einsum] '{}' names {} operands vs {} given", spec, c.in.size(), operands);
-  }
-  if (arrow != std::string::npos) {
-    c.out = text.substr(arrow + 2);
-  } else {  // NumPy's rule: the labels that occur once, sorted
-    std::copy_if(left.begin(), left.end(), std::back_inserter(c.out),
-                 [&](char l) { return l != ',' && std::count(left.begin(), left.end(), l) == 1; });
-    std::sort(c.out.begin(), c.out.end());
-  }
-  for (const Labels& labels : {c.out, c.in.front(), c.in.back()}) {
-    for (const char l : labels) {
-      if (!std::isalpha(static_cast<unsigned char>(l)))
-        fail(Error::Kind::usage, "[einsum] '{}': '{}' is not a letter", spec, l);
-      if (std::count(labels.begin(), labels.end(), l) > 1)
-        fail(Error::Kind::unsupported, "[einsum] '{}': label {} occurs twice in one operand", spec, l);
-    }
-  }
-  for (const char l : c.out) {
-    if (!has(left, l))
-      fail(Error::Kind::usage, "[einsum] '{}': label {} of the result is in no operand", spec, l);
-  }
-  return c;
-}
-
-Tensor ordered(const Tensor& x, const Labels& from, const Labels& to, Where where) {
-  if (from == to) return x;
-  std::vector<int> axes;
-  axes.reserve(to.size());
-  for (const char l : to) axes.push_back(static_cast<int>(from.find(l)));
-  return permute(x, axes, where);
-}
-
-// Sums away the labels of x that `keep` does not name.
-Tensor reduced(const Tensor& x, Labels& labels, const Labels& keep, Where where) {
-  Axes axes;
-  Labels left;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (has(keep, labels[i]))
-      left += labels[i];
-    else
-      axes.push_back(static_cast<int>(i));
-  }
-  labels = left;
-  return axes.empty() ? x : sum(x, axes, {}, where);
-}
-
-std::int64_t extent(const Tensor& x, const Labels& of, const Labels& labels) {
-  std::int64_t n = 1;
-  for (const char l : labels) n *= x.size(static_cast<int>(of.find(l)));
-  return n;
-}
-
 }  // namespace
 
 OpList matmul_ops() {
@@ -235,52 +160,6 @@ Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
   if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0, where), b, where), b.rank() == 1 ? 0 : -2, where);
   if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1, where), where), -1, where);
   return apply1(matmul_op, {a, b}, {}, where);
-}
-
-Tensor einsum(const std::string& spec, const Tensors& operands, Where where) {
-  const Called called("einsum", where);
-  if (operands.empty() || operands.size() > 2)
-    fail(Error::Kind::unsupported, "[einsum] {} operands; it takes one or two", operands.size());
-  Contraction c = parse_einsum(spec, operands.size());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (static_cast<int>(c.in[i].size()) != operands[i].rank())
-      fail(Error::Kind::usage, "[einsum] '{}': {} labels vs operand {} of shape {}", spec, c.in[i].size(), i,
-           to_string(operands[i].shape()));
-  }
-  if (operands.size() == 1) {
-    const Tensor x = reduced(operands[0], c.in[0], c.out, where);
-    return ordered(x, c.in[0], c.out, where);
-  }
-  Labels &la = c.in[0], &lb = c.in[1];
-  for (const char l : la) {
-    if (has(lb, l) &&
-        operands[0].size(static_cast<int>(la.find(l))) != operands[1].size(static_cast<int>(lb.find(l))))
-      fail(Error::Kind::usage, "[einsum] '{}': label {} is {} vs {}", spec, l,
-           operands[0].size(static_cast<int>(la.find(l))), operands[1].size(static_cast<int>(lb.find(l))));
-  }
-  Tensor a = reduced(operands[0], la, lb + c.out, where);
-  Tensor b = reduced(operands[1], lb, la + c.out, where);
-  Labels batch, left, inner, right;
-  for (const char l : la) (has(lb, l) ? (has(c.out, l) ? batch : inner) : left) += l;
-  for (const char l : lb) {
-    if (!has(la, l)) right += l;
-  }
-  std::vector<std::int64_t> sizes;
-  for (const char l : batch) sizes.push_back(extent(a, la, Labels(1, l)));
-  const auto grouped = [&](const Tensor& x, const Labels& of, const Labels& rows, const Labels& columns) {
-    Tensor y = ordered(x, of, batch + rows + columns, where);
-    if (rows.size() == 1 && columns.size() == 1) return y;
-    std::vector<std::int64_t> shape = sizes;
-    shape.insert(shape.end(), {extent(x, of, rows), extent(x, of, columns)});
-    return reshape(y, shape, where);
-  };
-  Tensor y = matmul(grouped(a, la, left, inner), grouped(b, lb, inner, right), where);
-  if (left.size() != 1 || right.size() != 1) {
-    for (const char l : left) sizes.push_back(extent(a, la, Labels(1, l)));
-    for (const char l : right) sizes.push_back(extent(b, lb, Labels(1, l)));
-    y = reshape(y, sizes, where);
-  }
-  return ordered(y, batch + left + right, c.out, where);
 }
 
 }  // namespace tidemark

@@ -273,4 +273,8 @@ Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size, Where where) {
   return apply1(avg_pool2d_op, {x}, {{"out", Sizes{output_size[0], output_size[1]}}}, where);
 }
 
+Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size, Where where) {
+  return apply(max_pool2d_op, Tensors{x}, {{"out", Sizes{output_size[0], output_size[1]}}}, where)[0];
+}
+
 }  // namespace tidemark

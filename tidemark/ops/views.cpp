@@ -401,7 +401,8 @@ Tensor reshape(const Tensor& x, const Sizes& sizes, Where where) {
   Sizes to = sizes;
   std::int64_t known = 1, unknown = -1;
   for (std::size_t i = 0; i < to.size(); ++i) {
-    if (to[i] == -1 && unknown < 0)
+    if (to[i] == -1 && unknown >= 0) fail(Error::Kind::usage, "[reshape] two sizes of -1 vs one at most");
+    if (to[i] == -1)
       unknown = static_cast<std::int64_t>(i);
     else
       known *= to[i];

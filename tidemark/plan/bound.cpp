@@ -89,12 +89,18 @@ class Search {
   void search_more_moments() {
     if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return;
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
-    // What a program costs, in cuts: it grows with the square of the unknowns.
+    // What a program costs, in cuts: it grows with the square of the unknowns. In seconds, as the programs before show.
     const double size = 1e-3 * (v_.tasks() + v_.values());
+    double begun = limit_.elapsed(), seconds_each = 6e-3 * size * size;
+    int under_way = 0;
+    const auto cubed = [](int moments) { return static_cast<double>(moments * moments * moments) / 8; };
     options.go_on = [&](int moments, double share) {
       const auto cuts = static_cast<std::int64_t>(40 * size * size * moments * moments) + 1;
-      if (limit_.time_is_up() ||
-          limit_.elapsed() + 1.5e-4 * static_cast<double>(cuts) > share * o_.time_limit ||
+      const double now = limit_.elapsed();
+      if (under_way > 0) seconds_each = std::max(0.5 * seconds_each, (now - begun) / cubed(under_way));
+      begun = now;
+      under_way = moments;
+      if (limit_.time_is_up() || now + seconds_each * cubed(moments) > share * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;

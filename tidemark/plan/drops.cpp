@@ -9,8 +9,6 @@ namespace {
 constexpr double kFurther =
     1.25;  // times the best cost: how far a candidate's is followed, for the next time
 constexpr std::size_t kMostTasks = 600;  // in one closure: beyond it another buffer is the better choice
-constexpr Bytes kMinor =
-    64;  // times smaller than what the same task writes: no candidate while there are others
 }  // namespace
 
 Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {

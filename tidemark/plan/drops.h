@@ -19,6 +19,9 @@ struct Drop {
 
 class Drops {
  public:
+  // A write so many times smaller than another of its task is minor: it frees next to nothing, and to keep it costs as little.
+  static constexpr Bytes kMinor = 64;
+
   Drops(Timeline& line, Bytes budget);
 
   // The gap of `b` over the moment `at`, bridged by making it again; false when there is no such gap or it cannot be. Gives up when
@@ -66,8 +69,7 @@ class Drops {
   Timeline* line_;
   Bytes budget_;
   const Limit* limit_ = nullptr;
-  // What can be made again, least seconds per byte first; behind the first `majors_` what is small beside other writes of its maker: with
-  // those gone it frees next to nothing.
+  // What can be made again, least seconds per byte first; the minor ones, no candidates while there are others, behind the first `majors_`.
   std::vector<BufferId> by_ratio_;
   std::size_t majors_ = 0;
   std::vector<double> ratio_, least_seconds_;  // of by_ratio_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/improve.h"
 
+#include <functional>
 #include <limits>
 
 namespace tidemark::plan {
@@ -36,10 +37,19 @@ bool Improve::try_remove(std::int32_t slot) {
   if (line_->task_at(slot) < 0 || !line_->removable(slot)) return false;
   if (!may_fit_without(slot)) return false;
   const std::size_t mark = line_->mark();
+  const TaskId task = line_->task_at(slot);
   line_->remove(slot);
-  if (line_->peak() <= drops_->budget()) return true;
-  line_->undo_to(mark);
-  return false;
+  if (line_->peak() > drops_->budget()) {
+    line_->undo_to(mark);
+    return false;
+  }
+  // What was made for this run alone goes with it.
+  for (const BufferId r : line_->model().reads[static_cast<std::size_t>(task)]) {
+    const auto& list = line_->events(r);
+    const std::size_t i = line_->event_from(r, slot);
+    if (i > 0 && !list[i - 1].use && (i == list.size() || !list[i].use)) try_remove(list[i - 1].slot);
+  }
+  return true;
 }
 
 void Improve::prune() {
@@ -251,6 +261,85 @@ bool Improve::exchange(double slack) {
     if (again >= 0) drop_and_prune(b, again);
   }
   if (changed && line_->seconds() <= before + slack) return true;
+  line_->undo_to(mark);
+  return false;
+}
+
+// Extra runs of whose writes nothing but minor ones is read before it is made again; what they read is added to `freed`.
+void Improve::remove_useless(std::vector<BufferId>& freed) {
+  const Model& m = line_->model();
+  collect_extra();
+  std::sort(extra_.begin(), extra_.end(), std::greater<>());
+  for (const std::int32_t s : extra_) {
+    const auto t = static_cast<std::size_t>(line_->task_at(s));
+    Bytes used = 0, all = 0;
+    for (const BufferId w : m.writes[t]) {
+      const auto& list = line_->events(w);
+      const std::size_t i = line_->event_from(w, s) + 1;
+      all += m.size[static_cast<std::size_t>(w)];
+      if (i < list.size() && list[i].use) used += m.size[static_cast<std::size_t>(w)];
+    }
+    if (used > all / Drops::kMinor || !line_->removable(s)) continue;
+    freed.insert(freed.end(), m.reads[t].begin(), m.reads[t].end());
+    line_->remove(s);
+  }
+}
+
+// One of them, the larger the likelier.
+BufferId Improve::any_of(std::span<const BufferId> list) {
+  const auto size = [&](BufferId b) {
+    return static_cast<double>(line_->model().size[static_cast<std::size_t>(b)]);
+  };
+  double pick = 0;
+  for (const BufferId b : list) pick += size(b);
+  pick *= rng_.uniform();
+  for (const BufferId b : list) {
+    pick -= size(b);
+    if (pick < 0) return b;
+  }
+  return list.empty() ? -1 : list.back();
+}
+
+bool Improve::swap(double slack) {
+  collect_extra();
+  if (extra_.empty()) return false;
+  const Model& m = line_->model();
+  const double before = line_->seconds();
+  const std::size_t mark = line_->mark();
+  const std::int32_t slot =
+      extra_[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(extra_.size())))];
+  const auto task = static_cast<std::size_t>(line_->task_at(slot));
+  const std::int32_t at = line_->fullest(gap_begin(slot), slot - 1);
+  if (at < 0) return false;
+  // Kept over this gap, or over all of them.
+  const bool all = rng_.below(2) == 0;
+  std::vector<BufferId> freed;
+  const std::vector<std::int32_t> runs = line_->runs_of(line_->task_at(slot));
+  for (std::size_t k = 1; k < runs.size(); ++k) {
+    if ((!all && runs[k] != slot) || !line_->removable(runs[k])) continue;
+    freed.insert(freed.end(), m.reads[task].begin(), m.reads[task].end());
+    line_->remove(runs[k]);
+  }
+  remove_useless(freed);
+  std::sort(freed.begin(), freed.end());
+  freed.erase(std::unique(freed.begin(), freed.end()), freed.end());
+  std::erase_if(freed, [&](BufferId b) { return !line_->live_before(b, at); });
+  const BufferId b = any_of(freed);
+  if (b >= 0 && drops_->drop(b, at, rng_)) {
+    for (const BufferId w : m.writes[task]) {
+      const auto& list = line_->events(w);
+      const std::size_t i = line_->event_from(w, at);
+      if (i < list.size() && list[i].use) drops_->ban(w, list[i].slot);
+    }
+    // What the drop has made superfluous goes below.
+    const double most = before + slack + 2 * std::max(0.0, line_->seconds() - before);
+    const auto outcome = drops_->repair(most, 0.4 * rng_.uniform(), rng_, 64);
+    drops_->lift_bans();
+    if (outcome == Drops::Outcome::fits) {
+      prune();
+      if (line_->seconds() <= before + slack) return true;
+    }
+  }
   line_->undo_to(mark);
   return false;
 }

@@ -29,6 +29,9 @@ class Improve {
   // dear run for several cheaper ones, which no repair of least cost first comes to.
   bool exchange(double slack);
 
+  // The other way round: keeps what a run makes again and drops one of the values that it was made from, which nothing else may need for long.
+  bool swap(double slack);
+
   // The same with a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
   bool shake(double share);
 
@@ -39,6 +42,8 @@ class Improve {
   bool may_fit_without(std::int32_t slot) const;
   bool try_remove(std::int32_t slot);
   void collect_extra();
+  void remove_useless(std::vector<BufferId>& freed);
+  BufferId any_of(std::span<const BufferId> list);
   void prune_dearest();  // of extra_
   std::int32_t gap_begin(std::int32_t slot) const;
   bool drop_and_prune(BufferId b, std::int32_t at);

@@ -35,7 +35,7 @@ namespace {
 constexpr Planner kPlanners[] = {
     {"solve", "ours: order, recomputation, makers, in place and tiers together, with a bound and its proof",
      solve},
-    {"store_all", "runs the list once and keeps every buffer until its last use", named::store_all},
+    {"store_all", "runs the list once and keeps every buffer until its last use, in place where it can", named::store_all},
     {"recompute_all", "keeps nothing over the turn; every later task makes again what it reads",
      named::recompute_all},
     {"every_k", "keeps every k-th value that crosses the turn", named::every_k},

@@ -14,8 +14,9 @@ constexpr std::size_t kMoreStarts = 12;  // searched from
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
-constexpr std::int64_t kExchange = 4;       // rounds from one exchange to the next
-constexpr std::size_t kElite = 3;           // plans kept to relink with
+constexpr std::int64_t kKinds =
+    4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
+constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
@@ -38,9 +39,15 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
   mean_size_ = std::max(1.0, bytes / std::max(1, model.buffers));
 }
 
+void Search::note_peak() {
+  if (line_.peak() >= least_peak_) return;
+  least_peak_ = line_.peak();
+  least_runs_ = line_.runs();
+}
+
 void Search::consider() {
   if (model_->has_copies()) tiers_.tidy();
-  least_peak_ = std::min(least_peak_, line_.peak());
+  note_peak();
   if (line_.peak() > options_.budget) return;
   const double seconds = seconds_now();
   if (seconds < local_.seconds) local_ = {seconds, line_.runs()};
@@ -93,7 +100,10 @@ void Search::adopt(const Search& other) {
 }
 
 void Search::adopt_best(const Search& other) {
-  least_peak_ = std::min(least_peak_, other.least_peak_);
+  if (other.least_peak_ < least_peak_) {
+    least_peak_ = other.least_peak_;
+    least_runs_ = other.least_runs_;
+  }
   if (other.best_seconds_ >= best_seconds_) return;
   best_seconds_ = other.best_seconds_;
   best_ = other.best_;
@@ -117,7 +127,7 @@ void Search::settle() {
 // Stuck: what is over the budget may go by order, and what then is left by more drops.
 bool Search::reorder_and_repair() {
   const auto n = static_cast<std::int64_t>(line_.run_count());
-  least_peak_ = std::min(least_peak_, line_.peak());
+  note_peak();
   reorder_.load(line_.runs());
   reorder_.anneal(options_.budget - model_->base, mean_size_, 0.01 * mean_size_, 20 * n, improve_.rng());
   line_.assign(reorder_.runs(), kRoom);
@@ -155,7 +165,7 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
          ++again) {
       fits = reorder_and_repair();
     }
-    least_peak_ = std::min(least_peak_, line_.peak());
+    note_peak();
     if (!fits) continue;
     settle();
     consider();
@@ -170,7 +180,7 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
 void Search::start_with_copies(const std::vector<TaskId>& order) {
   line_.assign(order, kRoom);
   const bool fits = tiers_.repair(improve_.rng(), *limit_);
-  least_peak_ = std::min(least_peak_, line_.peak());
+  note_peak();
   if (!fits) return;
   tiers_.prune(*limit_);
   improve_.prune();
@@ -302,7 +312,9 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
     double left = std::max(0.0, (until - limit_->fraction()) / (until - from));
     if (length > 0) left = std::min(left, 1 - static_cast<double>(round) / static_cast<double>(length));
     const double slack = heat * left * left * typical_extra() * -std::log(improve_.rng().uniform() + 1e-12);
-    bool changed = round % kExchange == 0 ? improve_.exchange(slack) : improve_.ruin_and_recreate(slack);
+    bool changed = round % kKinds == 0   ? improve_.exchange(slack)
+                   : round % kKinds == 1 ? improve_.swap(slack)
+                                         : improve_.ruin_and_recreate(slack);
     if (changed && copies && seconds_now() > current + slack) {
       // A stall that the sum of the runs does not show.
       line_.undo_to(0);

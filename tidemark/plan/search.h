@@ -44,6 +44,7 @@ class Search {
   double best_seconds() const { return best_seconds_; }
   // The least peak of any sequence seen, for those who found none that fits.
   Bytes least_peak() const { return least_peak_; }
+  const std::vector<TaskId>& least_runs() const { return least_runs_; }
   // Whether `start` came to its end; else the time was up before.
   bool tried_all() const { return tried_all_; }
   // Seconds of the first sequence: what overheads are measured from.
@@ -56,6 +57,7 @@ class Search {
   };
   std::vector<TaskId> begin();  // the order given, which overheads are measured from
   void consider();
+  void note_peak();
   // With the time that copies add.
   double seconds_now() const { return model_->has_copies() ? tiers_.seconds() : line_.seconds(); }
   void start_with_copies(const std::vector<TaskId>& order);
@@ -93,6 +95,7 @@ class Search {
   std::vector<TaskId> best_;
   double best_seconds_;
   Bytes least_peak_;
+  std::vector<TaskId> least_runs_;  // of least_peak_
   bool tried_all_ = false;
   // Rounds from one attempt to reorder to the next: fewer where it helps.
   double between_reorders_ = 64;

@@ -191,13 +191,20 @@ class Solver {
     return search.best();
   }
 
+  // A share of the time, while there is that much.
+  void pack(Plan& plan, double share) const {
+    const double seconds = std::min(share * options_.time_limit, options_.time_limit - limit_.elapsed());
+    place(problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.05, seconds),
+          options_.effort >= 0);
+  }
+
   // How far packing is from the live bytes shows on a plan that is not the best yet. Where it is far, there is time left to search with fewer
   // of them; where it is near, the best is made to fit in the end.
   bool far_from_packed(const std::vector<TaskId>& runs) {
     if (budget_ == kNoLimit) return false;
     Plan plan = plan_of(problem_, model_, runs);
     const Bytes arena = budget_ - model_.base;
-    place(problem_, plan, arena, std::max(0.05, 0.08 * options_.time_limit), options_.effort >= 0);
+    pack(plan, 0.08);
     if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
     return static_cast<double>(plan.peak - budget_) > kFar * static_cast<double>(arena);
   }
@@ -258,9 +265,7 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      const double share = limit_.fraction() > kLate ? 0.2 : 0.08;
-      place(problem_, plan, budget_ == kNoLimit ? -1 : arena, std::max(0.05, share * options_.time_limit),
-            options_.effort >= 0);
+      pack(plan, limit_.fraction() > kLate ? 0.2 : 0.08);
       if (plan.peak <= budget_) {
         if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
         // Fewer live bytes than had to be: towards those whose packing did not fit.

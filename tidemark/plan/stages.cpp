@@ -224,6 +224,7 @@ bool Program::solve(int iterations, const Limit* limit, bool* infeasible) {
   Highs_setIntOptionValue(highs, "threads", 1);
   Highs_setStringOptionValue(highs, "parallel", "off");
   Highs_setStringOptionValue(highs, "solver", "simplex");
+  Highs_setStringOptionValue(highs, "presolve", "off");  // takes as long as it saves, or longer
   Highs_setIntOptionValue(highs, "simplex_iteration_limit", iterations);
   if (limit != nullptr) heed_limit(highs, *limit);
   bool ok =

@@ -127,10 +127,29 @@ void Executor::compare(const Instr& instr, std::size_t index) {
   }
 }
 
+namespace {
+// Bad data has the name of the task that met it.
+class Running : public ErrorContext {
+ public:
+  explicit Running(const Program& program) : program_(program) {}
+  std::size_t at = 0;
+  std::string complete(Error::Kind kind, std::string message) const override {
+    if (kind == Error::Kind::data && !program_.task_names[at].empty())
+      message += fmt::format(", in '{}'", program_.task_names[at]);
+    return outer() == nullptr ? message : outer()->complete(kind, std::move(message));
+  }
+
+ private:
+  const Program& program_;
+};
+}  // namespace
+
 bool Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
+  Running running(*program_);
   if (fingerprints_) std::fill(fingerprints_->known.begin(), fingerprints_->known.end(), 0);
   for (std::size_t i = 0; i < program_->instrs.size(); ++i) {
     const Instr& instr = program_->instrs[i];
+    running.at = i;
     void* const* first = pointers_.data() + instr.first_place;
     const std::int64_t begin = timeline != nullptr ? now_ns() : 0;
     const std::span<const Place> places(program_->places.data() + instr.first_place,

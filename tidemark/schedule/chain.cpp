@@ -27,7 +27,7 @@ std::int32_t clamp(std::int64_t units) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(units, 1 << 30));
 }
 
-ChainTable table_of(std::span<const ChainStep> steps, const Rounding& r) {
+ChainTable table_of(std::span<const ChainStep> steps, const Rounding& r, const Watch& watch) {
   std::vector<Link> links;
   for (const ChainStep& s : steps) {
     Link l{static_cast<float>(s.forward), clamp(r.up(s.state)), clamp(r.up(s.tape)), {}};
@@ -35,7 +35,7 @@ ChainTable table_of(std::span<const ChainStep> steps, const Rounding& r) {
       l.reverse.push_back(m + l.state >= l.tape ? l.forward : ChainTable::kNever);
     links.push_back(std::move(l));
   }
-  return ChainTable(std::move(links), r.units);
+  return ChainTable(std::move(links), r.units, watch);
 }
 
 // Frame::budget is the units that are free beside what is stored around the segment, and beside its own state
@@ -76,8 +76,9 @@ class StepPolicy final : public Policy {
 // inside one run, 2 taping up to the end of a run.
 class RunPolicy final : public Policy {
  public:
-  RunPolicy(std::span<const ChainStep> steps, std::vector<std::int64_t> begins, const Rounding& r)
-      : begins_(std::move(begins)), runs_(make(steps, r)) {}
+  RunPolicy(std::span<const ChainStep> steps, std::vector<std::int64_t> begins, const Rounding& r,
+            const Watch& watch)
+      : begins_(std::move(begins)), runs_(make(steps, r, watch)) {}
 
   double cost(std::int32_t units) { return static_cast<double>(runs_.unstored(0, runs_.links(), units)); }
 
@@ -123,14 +124,14 @@ class RunPolicy final : public Policy {
                               static_cast<std::int32_t>(f.to - offset), offset);
   }
 
-  ChainTable make(std::span<const ChainStep> steps, const Rounding& r) {
+  ChainTable make(std::span<const ChainStep> steps, const Rounding& r, const Watch& watch) {
     std::vector<Link> links;
     for (std::size_t i = 0; i < begins_.size(); ++i) {
       const std::int64_t from = begins_[i], to = i + 1 < begins_.size()
                                                      ? begins_[i + 1]
                                                      : static_cast<std::int64_t>(steps.size());
-      inside_.push_back(
-          table_of(steps.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)), r));
+      inside_.push_back(table_of(
+          steps.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)), r, watch));
       ChainTable& inside = inside_.back();
       Link l;
       double forward = 0;
@@ -145,7 +146,7 @@ class RunPolicy final : public Policy {
       for (std::int64_t m = 0; m <= r.units; ++m) l.reverse.push_back(inside.stored(0, inside.links(), m));
       links.push_back(std::move(l));
     }
-    return ChainTable(std::move(links), r.units);
+    return ChainTable(std::move(links), r.units, watch);
   }
 
   std::vector<std::int64_t> begins_;
@@ -248,7 +249,7 @@ Chain chain(std::span<const ChainStep> steps, const ChainOptions& options) {
     const Rounding r = rounding(
         options.budget, options.units > 0 ? options.units : affordable(static_cast<double>(n), share));
     out.granularity = r.granularity;
-    ChainTable table = table_of(steps, r);
+    ChainTable table = table_of(steps, r, options.watch);
     if (table.unstored(0, static_cast<std::int32_t>(n), r.units) < ChainTable::kNever) {
       Walk walk(std::make_unique<StepPolicy>(std::move(table)), Frame{.from = 0, .to = n, .budget = r.units});
       keep_better(try_out(steps, walk, options.budget));
@@ -258,7 +259,7 @@ Chain chain(std::span<const ChainStep> steps, const ChainOptions& options) {
   }
   if (refine) {
     const Rounding r = rounding(options.budget, affordable(links, share));
-    auto policy = std::make_unique<RunPolicy>(steps, places(steps, links), r);
+    auto policy = std::make_unique<RunPolicy>(steps, places(steps, links), r, options.watch);
     if (policy->cost(r.units) < static_cast<double>(ChainTable::kNever)) {
       Walk walk(std::move(policy), Frame{.from = 0, .to = n, .budget = r.units});
       keep_better(try_out(steps, walk, options.budget));

@@ -26,6 +26,7 @@ struct ChainOptions {
   // Beside the exact table, where that is coarse: one in which states are stored only at the best places, but
   // finely.
   bool refine = true;
+  Watch watch;
 };
 
 struct Chain {

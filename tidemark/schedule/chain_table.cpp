@@ -59,7 +59,7 @@ bool has_avx2() { return false; }
 
 }  // namespace
 
-ChainTable::ChainTable(std::vector<Link> links, std::int32_t units)
+ChainTable::ChainTable(std::vector<Link> links, std::int32_t units, const Watch& watch)
     : links_(std::move(links)),
       n_(static_cast<std::int32_t>(links_.size())),
       units_(units),
@@ -77,7 +77,10 @@ ChainTable::ChainTable(std::vector<Link> links, std::int32_t units)
   d_.assign(kColumns, std::vector<float>(panel(blocks_, 0), kNever));
   sums_.resize(static_cast<std::size_t>(kRows * kColumns * blocks_ * kLane));
   forward_.resize(static_cast<std::size_t>(kRows * (n_ + 1)));
-  for (std::int32_t t = 1; t <= n_; t += kColumns) solve_columns(t, std::min(n_ + 1, t + kColumns));
+  for (std::int32_t t = 1; t <= n_; t += kColumns) {
+    if (watch) watch();
+    solve_columns(t, std::min(n_ + 1, t + kColumns));
+  }
   d_.clear();
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tidemark/schedule/schedule.h"
+
 namespace tidemark::schedule {
 
 // Sizes are in units of memory. `reverse[m]` is the time to reverse the link alone when the state it begins
@@ -31,7 +33,7 @@ class ChainTable {
   static constexpr float kNever = 1e30f;
 
   // Time links^3 / 6 * (units + 1), memory 2 links^2 (units + 1) bytes.
-  ChainTable(std::vector<Link> links, std::int32_t units);
+  ChainTable(std::vector<Link> links, std::int32_t units, const Watch& watch = {});
 
   std::int32_t links() const { return n_; }
   const Link& link(std::int32_t i) const { return links_[static_cast<std::size_t>(i)]; }

@@ -34,7 +34,7 @@ class StackPolicy final : public Policy {
 }  // namespace
 
 SchedulePtr multistage(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots, const Costs& ram,
-                       const Costs& disk) {
+                       const Costs& disk, const Watch& watch) {
   need_steps("multistage", steps);
   need("multistage", "slots", slots, 0);
   need("multistage", "disk_slots", disk_slots, 0);
@@ -48,7 +48,9 @@ SchedulePtr multistage(std::int64_t steps, std::int64_t slots, std::int64_t disk
   if (write == 0 && read == 0) write = read = 1;  // no prices: count accesses
   // Walk hands out slots as a stack, so an index is a place.
   Walk trial(std::make_unique<RevolvePolicy>(), whole);
+  std::int64_t actions = 0;
   for (Action a = trial.next(); a.kind != Action::Kind::done; a = trial.next()) {
+    if (watch && ++actions % 4096 == 0) watch();
     if (a.kind == Action::Kind::save) price[static_cast<std::size_t>(a.slot.index)] += write;
     if (a.kind == Action::Kind::restore) price[static_cast<std::size_t>(a.slot.index)] += read;
   }

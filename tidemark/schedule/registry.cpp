@@ -31,7 +31,7 @@ constexpr Named kSchedules[] = {
      false},
     {"revolve", "fewest forward steps, then fewest writes (Griewank & Walther 2000)", "slots, costs",
      [](const Spec& s) {
-       return revolve(s.steps, s.slots, {s.write, s.read});
+       return revolve(s.steps, s.slots, {s.write, s.read}, s.watch);
      },
      true},
     {"mixed", "fewest forward steps where a slot holds a state or a step's adjoint data (Maddison 2024)",
@@ -39,18 +39,20 @@ constexpr Named kSchedules[] = {
     {"multistage", "revolve with the busiest slots in RAM, the others on disk (Stumm & Walther 2009)",
      "slots, disk_slots, costs",
      [](const Spec& s) {
-       return multistage(s.steps, s.slots, s.disk_slots, {s.write, s.read}, {s.disk_write, s.disk_read});
+       return multistage(s.steps, s.slots, s.disk_slots, {s.write, s.read}, {s.disk_write, s.disk_read},
+                         s.watch);
      },
      true},
     {"disk_revolve", "least time with RAM slots and an unlimited disk (Aupy et al. 2016)", "slots, costs",
      [](const Spec& s) {
-       return disk_revolve(s.steps, s.slots, {s.write, s.read}, {s.disk_write, s.disk_read});
+       return disk_revolve(s.steps, s.slots, {s.write, s.read}, {s.disk_write, s.disk_read}, s.watch);
      },
      false},
     {"h_revolve", "least time with RAM slots and disk slots (Herrmann & Pallez 2020)",
      "slots, disk_slots, costs",
      [](const Spec& s) {
-       return h_revolve(s.steps, s.slots, s.disk_slots, {s.write, s.read}, {s.disk_write, s.disk_read});
+       return h_revolve(s.steps, s.slots, s.disk_slots, {s.write, s.read}, {s.disk_write, s.disk_read},
+                        s.watch);
      },
      true},
     {"online", "length known only at the end (Stumm & Walther 2010, then Wang, Moin & Iaccarino 2009)",

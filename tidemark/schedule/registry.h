@@ -17,6 +17,7 @@ struct Spec {
   std::int64_t period = 0;      // for periodic; 0: what `slots` gives
   double write = 0, read = 0;   // of one state in RAM
   double disk_write = 0, disk_read = 0;
+  Watch watch;  // for those that fill tables
 };
 
 struct Named {

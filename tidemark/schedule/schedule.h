@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "tidemark/base/api.h"
@@ -55,5 +56,8 @@ class TIDEMARK_API Schedule {
 };
 
 using SchedulePtr = std::unique_ptr<Schedule>;
+
+// Called every few milliseconds while tables are filled, before there is a first action; it may throw to end it. May be empty.
+using Watch = std::function<void()>;
 
 }  // namespace tidemark::schedule

@@ -24,17 +24,18 @@ TIDEMARK_API SchedulePtr binary(std::int64_t steps);
 // Constant memory.
 TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots);
 // The least time where writing and reading take some.
-TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots, const Costs& ram);
+TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots, const Costs& ram,
+                                 const Watch& watch = {});
 // The fewest forward steps where a slot holds a state or the adjoint data of one step. Constant memory.
 TIDEMARK_API SchedulePtr mixed(std::int64_t steps, std::int64_t slots);
 
 // RAM is tier 0, disk tier 1.
 TIDEMARK_API SchedulePtr multistage(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots,
-                                    const Costs& ram = {}, const Costs& disk = {});
+                                    const Costs& ram = {}, const Costs& disk = {}, const Watch& watch = {});
 TIDEMARK_API SchedulePtr disk_revolve(std::int64_t steps, std::int64_t slots, const Costs& ram,
-                                      const Costs& disk);
+                                      const Costs& disk, const Watch& watch = {});
 TIDEMARK_API SchedulePtr h_revolve(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots,
-                                   const Costs& ram, const Costs& disk);
+                                   const Costs& ram, const Costs& disk, const Watch& watch = {});
 
 // For loops whose length is known only at their end; see Schedule::finish.
 TIDEMARK_API SchedulePtr online(std::int64_t slots);

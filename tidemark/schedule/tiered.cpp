@@ -12,6 +12,7 @@ namespace tidemark::schedule {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::size_t kBetweenWatches = 256;  // entries of a table
 
 class TieredPolicy final : public Policy {
  public:
@@ -40,7 +41,7 @@ class TieredPolicy final : public Policy {
   TierTable table_;
 };
 
-SchedulePtr walk(const char* name, std::int64_t steps, std::span<const Memory> memories) {
+SchedulePtr walk(const char* name, std::int64_t steps, std::span<const Memory> memories, const Watch& watch) {
   need_steps(name, steps);
   for (const Memory& m : memories) {
     need_cost(name, "write", m.write);
@@ -55,25 +56,25 @@ SchedulePtr walk(const char* name, std::int64_t steps, std::span<const Memory> m
   if (steps > 100'000)
     fail(Error::Kind::unsupported, "[{}] steps {} vs at most 100000: its tables grow with their square", name,
          steps);
-  TierTable table(steps, memories);
+  TierTable table(steps, memories, watch);
   const Frame whole{.from = 0, .to = steps, .budget = memories.back().slots, .level = table.last_tier()};
   return std::make_unique<Walk>(std::make_unique<TieredPolicy>(std::move(table)), whole);
 }
 
 }  // namespace
 
-TierTable::TierTable(std::int64_t steps, std::span<const Memory> memories)
+TierTable::TierTable(std::int64_t steps, std::span<const Memory> memories, const Watch& watch)
     : steps_(steps), memories_(memories.begin(), memories.end()), layers_(memories.size()) {
   for (int k = 0; k <= last_tier(); ++k) {
     auto& layers = layers_[static_cast<std::size_t>(k)];
     const std::int64_t slots = memory(k).slots;
     if (slots < 0) {
-      layers.push_back(solve(k, nullptr));
+      layers.push_back(solve(k, nullptr, watch));
       continue;
     }
     const Layer none;
     for (std::int64_t m = 1; m <= slots; ++m) {
-      Layer next = solve(k, m == 1 ? &none : &layers.back());
+      Layer next = solve(k, m == 1 ? &none : &layers.back(), watch);
       if (m > 1 && next.unstored == layers.back().unstored && next.stored == layers.back().stored) break;
       layers.push_back(std::move(next));
     }
@@ -98,7 +99,7 @@ double TierTable::stored(int tier, std::int64_t slots, std::int64_t steps) const
 }
 
 // `fewer` is the layer with a slot less (empty: with none), null for a tier without limit, which is its own.
-TierTable::Layer TierTable::solve(int tier, const Layer* fewer) const {
+TierTable::Layer TierTable::solve(int tier, const Layer* fewer, const Watch& watch) const {
   const auto n = static_cast<std::size_t>(steps_);
   const Memory& mem = memory(tier);
   Layer out{std::vector<double>(n + 1, 0), std::vector<double>(n + 1, 0)};
@@ -113,6 +114,7 @@ TierTable::Layer TierTable::solve(int tier, const Layer* fewer) const {
       right[n - l] = fewer->unstored.empty() ? below(static_cast<std::int64_t>(l)) : fewer->unstored[l];
   for (std::size_t l = 1; l <= n; ++l) {
     const auto steps = static_cast<std::int64_t>(l);
+    if (watch && l % kBetweenWatches == 0) watch();
     if (l > 1) {
       const double split = least_sum(&moved[1], &right[n - l + 1], steps - 1);
       const double leave = below(steps);
@@ -136,27 +138,28 @@ std::int64_t TierTable::split(int tier, std::int64_t slots, std::int64_t steps) 
   return 0;
 }
 
-SchedulePtr revolve(std::int64_t steps, std::int64_t slots, const Costs& ram) {
+SchedulePtr revolve(std::int64_t steps, std::int64_t slots, const Costs& ram, const Watch& watch) {
   need_steps("revolve", steps);
   need("revolve", "slots", slots, 1);
   if (ram.write == 0 && ram.read == 0) return revolve(steps, slots);
   const Memory tiers[] = {{std::min(slots, steps), ram.write, ram.read}};
-  return walk("revolve", steps, tiers);
+  return walk("revolve", steps, tiers, watch);
 }
 
-SchedulePtr disk_revolve(std::int64_t steps, std::int64_t slots, const Costs& ram, const Costs& disk) {
+SchedulePtr disk_revolve(std::int64_t steps, std::int64_t slots, const Costs& ram, const Costs& disk,
+                         const Watch& watch) {
   need("disk_revolve", "slots", slots, 0);
   const Memory tiers[] = {{std::min(slots, steps), ram.write, ram.read}, {-1, disk.write, disk.read}};
-  return walk("disk_revolve", steps, tiers);
+  return walk("disk_revolve", steps, tiers, watch);
 }
 
 SchedulePtr h_revolve(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots, const Costs& ram,
-                      const Costs& disk) {
+                      const Costs& disk, const Watch& watch) {
   need("h_revolve", "slots", slots, 0);
   need("h_revolve", "disk_slots", disk_slots, 0);
   const Memory tiers[] = {{std::min(slots, steps), ram.write, ram.read},
                           {std::min(disk_slots, steps), disk.write, disk.read}};
-  return walk("h_revolve", steps, tiers);
+  return walk("h_revolve", steps, tiers, watch);
 }
 
 }  // namespace tidemark::schedule

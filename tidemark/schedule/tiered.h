@@ -24,7 +24,7 @@ struct Memory {
 // 38 (2016). The taped step before each reverse is in every schedule and not in these costs.
 class TIDEMARK_API TierTable {
  public:
-  TierTable(std::int64_t steps, std::span<const Memory> memories);
+  TierTable(std::int64_t steps, std::span<const Memory> memories, const Watch& watch = {});
   double cost() const { return unstored(last_tier(), memories_.back().slots, steps_); }
   int last_tier() const { return static_cast<int>(memories_.size()) - 1; }
   const Memory& memory(int tier) const { return memories_[static_cast<std::size_t>(tier)]; }
@@ -39,7 +39,7 @@ class TIDEMARK_API TierTable {
     std::vector<double> stored, unstored;
   };
   const Layer& layer(int tier, std::int64_t slots) const;
-  Layer solve(int tier, const Layer* fewer) const;
+  Layer solve(int tier, const Layer* fewer, const Watch& watch) const;
 
   std::int64_t steps_;
   std::vector<Memory> memories_;

@@ -95,9 +95,11 @@ void TierStore::copy(int slot, bool out, std::byte* to, const std::byte* from, B
 void TierStore::carry_out(FileStream* file, bool out, Slot& s) {
   const auto n = static_cast<std::size_t>(s.bytes);
   if (n == 0) return;
-  if (s.outside) {
+  if (s.outside && file != nullptr) {
+    s.outcome = MappedFile::copy(s.to, s.from, s.bytes, out);
+    MappedFile::leave(out ? s.to : s.from, s.bytes);
+  } else if (s.outside) {
     std::memcpy(s.to, s.from, n);
-    if (file != nullptr) MappedFile::leave(out ? s.to : s.from, s.bytes);
   } else if (file == nullptr) {
     std::memcpy(out ? memory_ + s.offset : s.to, out ? s.from : memory_ + s.offset, n);
   } else if (out) {

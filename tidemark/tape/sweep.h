@@ -220,11 +220,11 @@ TIDEMARK_INLINE void sweep_one(Real* adjoints, const Run<Real>& run) {
   }
 }
 
-// `index` is that of the first left side behind the chunk, and on return the first in it. `call` gets the number of an
-// external function.
-template <typename Real, int W, typename Call>
-void sweep_chunk(Real* adjoints, const std::uint32_t* words, const std::uint32_t* end, const Real* partials,
-                 std::uint32_t& index, Call&& call) {
+// One run after another, the newest first. `index` is that of the first left side behind the chunk, and on return the first in it. `sweeper` has
+// `run(run)`, `scattered(n, first, length, partials)`, which returns where its first partials begin, and `call(number)` for an external function.
+template <typename Real, typename Sweeper>
+TIDEMARK_INLINE void walk_chunk(const std::uint32_t* words, const std::uint32_t* end, const Real* partials,
+                                std::uint32_t& index, Sweeper& sweeper) {
   while (words < end) {
     const std::uint32_t header = *words++;
     Run<Real> run;
@@ -233,21 +233,11 @@ void sweep_chunk(Real* adjoints, const std::uint32_t* words, const std::uint32_t
     index -= run.length;
     if (run.n == kInputs) continue;
     if (run.n == kExternal) {
-      call(*words++);
+      sweeper.call(*words++);
       continue;
     }
     if (run.n > kMaxArguments) {
-      static_assert(kMaxFew == 3);
-      switch (run.n - kMaxArguments) {
-        case 1:
-          partials = sweep_scattered<Real, W, 1>(adjoints, index, run.length, partials);
-          break;
-        case 2:
-          partials = sweep_scattered<Real, W, 2>(adjoints, index, run.length, partials);
-          break;
-        default:
-          partials = sweep_scattered<Real, W, 3>(adjoints, index, run.length, partials);
-      }
+      partials = sweeper.scattered(run.n - kMaxArguments, index, run.length, partials);
       continue;
     }
     run.first = index;
@@ -259,8 +249,28 @@ void sweep_chunk(Real* adjoints, const std::uint32_t* words, const std::uint32_t
     partials -= constant ? run.n : static_cast<std::size_t>(run.n) * run.length;
     run.partials = partials;
     run.partial_stride = constant ? 0 : run.n;
-    sweep_one<Real, W>(adjoints, run);
+    sweeper.run(run);
   }
 }
+
+// Over adjoints that lie one beside another from index 0 on.
+template <typename Real, int W, typename Call>
+struct Sweeper {
+  Real* adjoints;
+  Call& call;
+  TIDEMARK_INLINE void run(const Run<Real>& run) { sweep_one<Real, W>(adjoints, run); }
+  TIDEMARK_INLINE const Real* scattered(std::uint32_t n, std::uint32_t first, std::uint32_t length,
+                                        const Real* partials) {
+    static_assert(kMaxFew == 3);
+    switch (n) {
+      case 1:
+        return sweep_scattered<Real, W, 1>(adjoints, first, length, partials);
+      case 2:
+        return sweep_scattered<Real, W, 2>(adjoints, first, length, partials);
+      default:
+        return sweep_scattered<Real, W, 3>(adjoints, first, length, partials);
+    }
+  }
+};
 
 }  // namespace tidemark::tape

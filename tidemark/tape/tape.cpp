@@ -22,7 +22,7 @@ BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
       fail(Error::Kind::usage, "[tape] memory {} vs at least {}, two chunks", format_bytes(options.memory),
            format_bytes(2 * options.chunk));
     if (options.folder.empty())
-      fail(Error::Kind::usage, "[tape] memory {} vs no folder; what does not fit goes to a file there",
+      fail(Error::Kind::usage, "[tape] memory {} vs no folder for what does not fit; name one",
            format_bytes(options.memory));
     TierSpec spec = tidemark::disk(options.folder, options.disk);
     spec.name = options.folder;
@@ -221,47 +221,59 @@ void BasicTape<Real>::save_last(std::size_t wanted) {
 }
 
 template <typename Real>
-void BasicTape<Real>::sweep(const Position& from, const Position& to) {
-  auto* adjoints = reinterpret_cast<Real*>(adjoints_.data());
-  std::uint32_t index = index_of(from.next);
-  const auto call = [&](std::uint32_t number) {
-    const External& e = externals_[number];
-    std::vector<Scalar> outputs;
-    for (std::uint32_t i = 0; i < e.outputs; ++i)
-      outputs.push_back({Real(0), (this->next_ >> 32 << 32) | (e.first + i)});
-    for (std::uint32_t d = 0; d < width_; ++d) {
-      Adjoints<Real> view(adjoints, width_, d);
-      e.reverse(outputs, view);
-    }
-  };
+template <typename Visit>
+void BasicTape<Real>::each_chunk(const Position& from, const Position& to, const Visit& visit) {
   for (std::size_t c = from.chunk + 1; c-- > to.chunk;) {
     save_last(c);
     bring(c);
     const Chunk& chunk = chunks_[c];
     const std::byte* begin = chunk.pages.data();
     const std::byte* end = begin + chunk.pages.bytes();
-    const auto* partials =
-        reinterpret_cast<const Real*>(begin + (c == from.chunk ? from.partials : chunk.partials));
-    const auto* words =
-        reinterpret_cast<const std::uint32_t*>(end - (c == from.chunk ? from.runs : chunk.runs));
-    const auto* last = reinterpret_cast<const std::uint32_t*>(end - (c == to.chunk ? to.runs : 0));
-    switch (width_) {
-      case 1:
-        sweep_chunk<Real, 1>(adjoints, words, last, partials, index, call);
-        break;
-      case 2:
-        sweep_chunk<Real, 2>(adjoints, words, last, partials, index, call);
-        break;
-      case 4:
-        sweep_chunk<Real, 4>(adjoints, words, last, partials, index, call);
-        break;
-      default:
-        sweep_chunk<Real, 8>(adjoints, words, last, partials, index, call);
-        break;
-    }
+    const bool newest = c == from.chunk;
+    visit(reinterpret_cast<const std::uint32_t*>(end - (newest ? from.runs : chunk.runs)),
+          reinterpret_cast<const std::uint32_t*>(end - (c == to.chunk ? to.runs : 0)),
+          reinterpret_cast<const Real*>(begin + (newest ? from.partials : chunk.partials)));
   }
   // Recording goes on where it was.
   if (chunks_[from.chunk].written) enter(from.chunk, from.partials, from.runs);
+}
+
+template <typename Real>
+std::vector<Active<Real>> BasicTape<Real>::outputs_of(const External& external) const {
+  std::vector<Scalar> outputs;
+  for (std::uint32_t i = 0; i < external.outputs; ++i)
+    outputs.push_back({Real(0), (this->next_ >> 32 << 32) | (external.first + i)});
+  return outputs;
+}
+
+template <typename Real>
+void BasicTape<Real>::sweep(const Position& from, const Position& to) {
+  auto* adjoints = reinterpret_cast<Real*>(adjoints_.data());
+  std::uint32_t index = index_of(from.next);
+  auto call = [&](std::uint32_t number) {
+    const External& e = externals_[number];
+    const std::vector<Scalar> outputs = outputs_of(e);
+    for (std::uint32_t d = 0; d < width_; ++d) {
+      Adjoints<Real> view(adjoints, width_, d);
+      e.reverse(outputs, view);
+    }
+  };
+  const auto walk = [&](auto width) {
+    Sweeper<Real, width, decltype(call)> sweeper{adjoints, call};
+    each_chunk(from, to, [&](const std::uint32_t* words, const std::uint32_t* end, const Real* partials) {
+      walk_chunk(words, end, partials, index, sweeper);
+    });
+  };
+  switch (width_) {
+    case 1:
+      return walk(std::integral_constant<int, 1>{});
+    case 2:
+      return walk(std::integral_constant<int, 2>{});
+    case 4:
+      return walk(std::integral_constant<int, 4>{});
+    default:
+      return walk(std::integral_constant<int, 8>{});
+  }
 }
 
 template <typename Real>
@@ -356,8 +368,11 @@ void BasicTape<Real>::rewind(const Position& to) {
 template <typename Real>
 std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar> inputs,
                                                          const std::function<std::vector<Scalar>()>& region) {
-  for (const Scalar& x : inputs)
+  std::vector<std::uint32_t> indices;
+  for (const Scalar& x : inputs) {
     if (x.active()) need_recorded(x, "preaccumulate");
+    indices.push_back(index_of(x.key()));
+  }
   const Position begin = position();
   std::vector<Scalar> outputs;
   {
@@ -365,46 +380,52 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
     outputs = region();
   }
   const Position end = position();
-  std::vector<std::vector<Real>> rows(outputs.size(), std::vector<Real>(inputs.size(), Real(0)));
-  bool other = false;
-  for (std::size_t at = 0; at < outputs.size(); at += 8) {
-    const std::size_t many = std::min<std::size_t>(8, outputs.size() - at);
-    const auto width = static_cast<std::uint32_t>(many <= 2 ? many : many <= 4 ? 4 : 8);
-    Real* adjoints = prepare_adjoints(width);
-    for (std::size_t i = 0; i < many; ++i)
-      if (outputs[at + i].active())
-        adjoints[std::size_t{index_of(outputs[at + i].key())} * width + i] = Real(1);
-    sweep(end, begin);
-    for (std::size_t i = 0; i < many; ++i)
-      for (std::size_t j = 0; j < inputs.size(); ++j)
-        if (inputs[j].active())
-          rows[at + i][j] = adjoints[std::size_t{index_of(inputs[j].key())} * width + i];
-    // What else was recorded before must not have been read: its part of the Jacobian would be lost. Outputs that are older themselves
-    // were given their adjoint here.
-    const auto clear = [&](const Scalar& x) {
-      if (x.active()) std::fill_n(adjoints + std::size_t{index_of(x.key())} * width, width, Real(0));
-    };
-    for (const Scalar& x : inputs) clear(x);
-    for (const Scalar& y : outputs) clear(y);
-    const auto* bytes = reinterpret_cast<const std::uint32_t*>(adjoints);
-    const std::size_t older = std::size_t{index_of(begin.next)} * width * sizeof(Real) / sizeof(*bytes);
-    std::uint32_t any = 0;
-    for (std::size_t k = 0; k < older; ++k) any |= bytes[k];
-    other = other || any != 0;
-  }
-  width_ = 0;
-  swept_ = 0;
-  rewind(begin);
-  if (other)
+  if (end.inputs != begin.inputs) {
+    rewind(begin);
     fail(Error::Kind::usage,
-         "[preaccumulate] {} inputs vs a region that depends on another variable too; give it as an input", inputs.size());
+         "[preaccumulate] {} inputs made inside the region vs none; make them before it and name them",
+         end.inputs - begin.inputs);
+  }
+  struct RegionSweeper : RegionAdjoints<Real> {
+    BasicTape* tape;
+    std::uint32_t directions;
+    void call(std::uint32_t number) {
+      const External& e = tape->externals_[number];
+      const std::vector<Scalar> outputs = tape->outputs_of(e);
+      for (std::uint32_t d = 0; d < directions; ++d) {
+        Adjoints<Real> view(*this, d);
+        e.reverse(outputs, view);
+      }
+    }
+  };
+  const auto older = [&](const Scalar& y) { return index_of(y.key()) < index_of(begin.next); };
+  std::vector<std::vector<Real>> rows(outputs.size(), std::vector<Real>(inputs.size(), Real(0)));
+  for (std::size_t at = 0; at < outputs.size(); at += 8) {
+    const auto many = static_cast<std::uint32_t>(std::min<std::size_t>(8, outputs.size() - at));
+    RegionSweeper adjoints{{index_of(begin.next), index_of(end.next), indices, many}, this, many};
+    for (std::uint32_t i = 0; i < many; ++i)
+      if (!older(outputs[at + i])) adjoints.add(index_of(outputs[at + i].key()), i, Real(1));
+    std::uint32_t index = index_of(end.next);
+    each_chunk(end, begin, [&](const std::uint32_t* words, const std::uint32_t* last, const Real* partials) {
+      walk_chunk(words, last, partials, index, adjoints);
+    });
+    if (adjoints.others()) {
+      rewind(begin);
+      fail(Error::Kind::usage,
+           "[preaccumulate] a variable from before the region that it reads vs its {} inputs; name it there",
+           inputs.size());
+    }
+    for (std::size_t j = 0; j < inputs.size(); ++j)
+      if (inputs[j].active())  // taken away: a variable that is named twice has them once
+        for (std::uint32_t i = 0; i < many; ++i)
+          rows[at + i][j] = std::exchange(adjoints.of(indices[j])[i], Real(0));
+  }
+  rewind(begin);
   std::vector<Scalar> results;
   results.reserve(outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    // An output that was there before the region needs no statement.
-    const bool older = outputs[i].active() && index_of(outputs[i].key()) < index_of(begin.next);
-    results.push_back(older ? outputs[i] : statement(outputs[i].value(), inputs, rows[i]));
-  }
+  // An output that was there before the region needs no statement.
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    results.push_back(older(outputs[i]) ? outputs[i] : statement(outputs[i].value(), inputs, rows[i]));
   return results;
 }
 

@@ -19,6 +19,7 @@
 #include "tidemark/store/tier_store.h"
 #include "tidemark/tape/dual.h"
 #include "tidemark/tape/pages.h"
+#include "tidemark/tape/region.h"
 #include "tidemark/tape/trace.h"
 #include "tidemark/tape/var.h"
 
@@ -55,18 +56,29 @@ class TIDEMARK_API Adjoints {
  public:
   Adjoints(Real* values, std::uint32_t width, std::uint32_t direction)
       : values_(values), width_(width), direction_(direction) {}
-  Real get(const Active<Real>& x) const { return x.active() ? values_[at(x)] : Real(0); }
+  Adjoints(RegionAdjoints<Real>& region, std::uint32_t direction) : region_(&region), direction_(direction) {}
+  Real get(const Active<Real>& x) const {
+    if (!x.active()) return Real(0);
+    if (region_ == nullptr) return values_[at(x)];
+    const Real* of = region_->of(index_of(x.key()));
+    return of == nullptr ? Real(0) : of[direction_];
+  }
   // Passive variables take nothing.
   void add(const Active<Real>& x, const Real& adjoint) {
-    if (x.active()) values_[at(x)] += adjoint;
+    if (!x.active()) return;
+    if (region_ == nullptr)
+      values_[at(x)] += adjoint;
+    else
+      region_->add(index_of(x.key()), direction_, adjoint);
   }
 
  private:
   std::size_t at(const Active<Real>& x) const {
     return static_cast<std::size_t>(index_of(x.key())) * width_ + direction_;
   }
-  Real* values_;
-  std::uint32_t width_, direction_;
+  Real* values_ = nullptr;
+  RegionAdjoints<Real>* region_ = nullptr;
+  std::uint32_t width_ = 0, direction_;
 };
 
 template <typename Real>
@@ -140,7 +152,8 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   Position position();
   void rewind(const Position& position);
   // Records what `region` does as the Jacobian of the outputs it returns in terms of `inputs`: |outputs| statements
-  // instead of the region's own. Throws Error(usage) where outputs depend on another variable.
+  // instead of the region's own, in time and memory of the region's size. Throws Error(usage) where an output depends on something
+  // else that is older than the region.
   std::vector<Scalar> preaccumulate(std::span<const Scalar> inputs,
                                     const std::function<std::vector<Scalar>()>& region);
 
@@ -172,6 +185,10 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   void need_thread() const;
   void need_recorded(const Scalar& x, const char* what) const;
   Real* prepare_adjoints(std::uint32_t width);
+  // The chunks between two positions, the newest first: visit(descriptors, their end, the end of the partials).
+  template <typename Visit>
+  void each_chunk(const Position& from, const Position& to, const Visit& visit);
+  std::vector<Scalar> outputs_of(const External& external) const;
   void sweep(const Position& from, const Position& to);
   static std::size_t descriptor_words(std::uint32_t n) { return 1 + 2 * static_cast<std::size_t>(n); }
 

@@ -1,6 +1,7 @@
 // Backward (Dao et al. 2022): blocks of queries against blocks of keys, scores made again from the
 // log-sum-exp. A task is one head of keys with all its queries, so that nothing is summed by two threads.
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <limits>
 
 #include "tidemark/kernels/cpu/attention.h"
@@ -25,28 +26,25 @@ class Backward final : public Kernel {
         dv_(attention_strides(spec.out[2])),
         threads_(spec.threads),
         slots_(a_.batch * a_.groups, spec.threads) {
-    padded_size_ = round_up(a_.size, kHeadRows);
-    padded_keys_ = round_up(a_.keys, kColumns);
+    width_ = round_up(a_.size, kColumns);
     Bytes at = 0;
     const auto reserve = [&](I elements) {
       const Bytes here = at;
       at += aligned<T>(elements);
       return here;
     };
-    k_rows_ = reserve(panel_elements(a_.keys, a_.size));
-    v_rows_ = reserve(panel_elements(a_.keys, a_.size));
-    k_elements_ = reserve(panel_elements(a_.size, a_.keys));
-    dk_at_ = reserve(padded_size_ * padded_keys_);
-    dv_at_ = reserve(padded_size_ * padded_keys_);
+    k_at_ = reserve(a_.keys * width_);
+    v_at_ = reserve(a_.keys * width_);
+    dk_at_ = reserve(a_.keys * width_);
+    dv_at_ = reserve(a_.keys * width_);
     q_across_ = reserve(kPanels * a_.size * kColumns);
     ct_across_ = reserve(kPanels * a_.size * kColumns);
-    q_elements_ = reserve(padded_size_ * kQueries);
-    ct_elements_ = reserve(padded_size_ * kQueries);
-    dq_at_ = reserve(kPanels * padded_size_ * kColumns);
+    q_at_ = reserve(kQueries * width_);
+    ct_at_ = reserve(kQueries * width_);
+    dq_at_ = reserve(kQueries * width_);
     rows_ = reserve(2 * kQueries);
     p_at_ = reserve(kKeys * kQueries);
     ds_at_ = reserve(kKeys * kQueries);
-    turned_ = reserve(kKeys * kQueries);
     slot_ = at;
     workspace_ = slots_.count * slot_ * static_cast<Bytes>(sizeof(T));
   }
@@ -66,19 +64,21 @@ class Backward final : public Kernel {
   using V = Lanes<T>;
 
   void group(const Operands& o, I b, I g, T* slot) const {
-    const T* const k = o.input<T>(2) + k_.at(b, 0, g);
-    const T* const v = o.input<T>(3) + v_.at(b, 0, g);
-    pack_rows(k, k_.time, a_.keys, a_.size, slot + k_rows_);
-    pack_rows(v, v_.time, a_.keys, a_.size, slot + v_rows_);
-    pack_elements(k, k_.time, a_.keys, a_.keys, a_.size, T(1), slot + k_elements_);
-    std::fill(slot + dk_at_, slot + dk_at_ + padded_size_ * padded_keys_, T(0));
-    std::fill(slot + dv_at_, slot + dv_at_ + padded_size_ * padded_keys_, T(0));
+    copy_rows(o.input<T>(2) + k_.at(b, 0, g), k_.time, a_.keys, a_.size, T(1), slot + k_at_, width_);
+    copy_rows(o.input<T>(3) + v_.at(b, 0, g), v_.time, a_.keys, a_.size, T(1), slot + v_at_, width_);
+    std::fill(slot + dk_at_, slot + dk_at_ + a_.keys * width_, T(0));
+    std::fill(slot + dv_at_, slot + dv_at_ + a_.keys * width_, T(0));
     const I share = a_.heads / a_.groups;
     for (I head = g * share; head < (g + 1) * share; ++head) {
       for (I t0 = 0; t0 < a_.queries; t0 += kQueries) query_block(o, b, head, t0, slot);
     }
-    transpose(slot + dk_at_, padded_keys_, o.output<T>(1) + dk_.at(b, 0, g), dk_.time, a_.size, a_.keys);
-    transpose(slot + dv_at_, padded_keys_, o.output<T>(2) + dv_.at(b, 0, g), dv_.time, a_.size, a_.keys);
+    put_rows(slot + dk_at_, a_.keys, T(1), o.output<T>(1) + dk_.at(b, 0, g), dk_.time);
+    put_rows(slot + dv_at_, a_.keys, T(1), o.output<T>(2) + dv_.at(b, 0, g), dv_.time);
+  }
+
+  void put_rows(const T* from, I count, T factor, T* to, I stride) const {
+    for (I row = 0; row < count; ++row)
+      copy_rows(from + row * width_, 0, 1, a_.size, factor, to + row * stride, a_.size);
   }
 
   void query_block(const Operands& o, I b, I head, I t0, T* slot) const {
@@ -93,8 +93,8 @@ class Backward final : public Kernel {
       pack_across(ct + p * kColumns * ct_.time, ct_.time, count, a_.size, T(1),
                   slot + ct_across_ + p * a_.size * kColumns);
     }
-    pack_elements(q, q_.time, queries, kQueries, a_.size, scale, slot + q_elements_);
-    pack_elements(ct, ct_.time, queries, kQueries, a_.size, T(1), slot + ct_elements_);
+    copy_rows(q, q_.time, queries, a_.size, scale, slot + q_at_, width_);
+    copy_rows(ct, ct_.time, queries, a_.size, T(1), slot + ct_at_, width_);
     T *const lse = slot + rows_, *const delta = lse + kQueries;
     for (I c = 0; c < kQueries; ++c) {
       const I at = (b * a_.queries + t0 + c) * a_.heads + head;
@@ -103,37 +103,53 @@ class Backward final : public Kernel {
       delta[c] = c < queries ? o.input<T>(5)[at] : T(0);
     }
     const I keys = a_.seen(t0 + queries - 1);
-    for (I j0 = 0; j0 < keys; j0 += kKeys) key_block(t0, j0, std::min(kKeys, keys - j0), slot);
-    T* const dq = slot + dq_at_;
-    if (keys == 0) std::fill(dq, dq + kPanels * padded_size_ * kColumns, T(0));
-    for (I i = 0; i < kPanels * padded_size_ * kColumns; ++i) dq[i] *= scale;
-    for (I p = 0; p * kColumns < queries; ++p) {
-      transpose(dq + p * padded_size_ * kColumns, kColumns,
-                o.output<T>(0) + dq_.at(b, t0 + p * kColumns, head), dq_.time, a_.size,
-                std::min(kColumns, queries - p * kColumns));
-    }
+    if (keys == 0) std::fill(slot + dq_at_, slot + dq_at_ + queries * width_, T(0));
+    for (I j0 = 0; j0 < keys; j0 += kKeys) key_block(t0, queries, j0, std::min(kKeys, keys - j0), slot);
+    put_rows(slot + dq_at_, queries, scale, o.output<T>(0) + dq_.at(b, t0, head), dq_.time);
   }
 
-  void key_block(I t0, I j0, I count, T* slot) const {
+  // Keys [j0, j0 + count) against the queries of the block; weights and ds are keys down, queries across. A panel of queries
+  // sees the first of the keys only, and later panels more of them.
+  void key_block(I t0, I queries, I j0, I count, T* slot) const {
+    T *const weights = slot + p_at_, *const ds = slot + ds_at_;
+    const T *const k = slot + k_at_ + j0 * width_, *const v = slot + v_at_ + j0 * width_;
+    std::array<I, kPanels> reach;
     for (I p = 0; p < kPanels; ++p) {
-      T *const weights = slot + p_at_ + p * kKeys * kColumns, *const ds =
-                                                                  slot + ds_at_ + p * kKeys * kColumns;
-      for (I j = 0; j < count; j += kHeadRows) {
-        multiply_tile<T, kHeadRows>({a_.size, slot + k_rows_ + (j0 + j) * a_.size,
-                                     slot + q_across_ + p * a_.size * kColumns, weights + j * kColumns,
-                                     kColumns, false});
-        multiply_tile<T, kHeadRows>({a_.size, slot + v_rows_ + (j0 + j) * a_.size,
-                                     slot + ct_across_ + p * a_.size * kColumns, ds + j * kColumns, kColumns,
-                                     false});
+      const I first = p * kColumns, here = std::min(kColumns, queries - first);
+      if (here <= 0) {
+        reach[static_cast<std::size_t>(p)] = count;
+        continue;
       }
-      differentiate(t0 + p * kColumns, j0, count, slot + rows_ + p * kColumns, weights, ds);
-      for (I i = 0; i < padded_size_; i += kHeadRows) {
-        multiply_tile<T, kHeadRows>({count, slot + k_elements_ + i * a_.keys + j0 * kHeadRows, ds,
-                                     slot + dq_at_ + (p * padded_size_ + i) * kColumns, kColumns, j0 > 0});
-      }
+      const I seen = reach[static_cast<std::size_t>(p)] =
+          std::clamp<I>(a_.seen(t0 + first + here - 1) - j0, 0, count);
+      multiply_head<T, false>(seen, kColumns,
+                              {a_.size, k, width_, slot + q_across_ + first * a_.size, kColumns,
+                               weights + first, kQueries, false});
+      multiply_head<T, false>(
+          seen, kColumns,
+          {a_.size, v, width_, slot + ct_across_ + first * a_.size, kColumns, ds + first, kQueries, false});
+      differentiate(t0 + first, j0, seen, slot + rows_ + first, weights + first, ds + first);
+      multiply_head<T, true>(
+          here, width_,
+          {seen, ds + first, kQueries, k, width_, slot + dq_at_ + first * width_, width_, j0 > 0});
     }
-    add_to_keys(slot + p_at_, j0, slot + ct_elements_, slot + dv_at_, slot + turned_);
-    add_to_keys(slot + ds_at_, j0, slot + q_elements_, slot + dk_at_, slot + turned_);
+    // Keys that the same panels see, from panel p on.
+    I from = 0;
+    for (I p = 0; p < kPanels && p * kColumns < queries; ++p) {
+      const I to = reach[static_cast<std::size_t>(p)], first = p * kColumns, depth = queries - first;
+      if (to <= from) continue;
+      const HeadProduct<T> product{depth, nullptr, kQueries, nullptr, width_, nullptr, width_, true};
+      const auto add = [&](const T* a, const T* b, T* c) {
+        HeadProduct<T> sum = product;
+        sum.a = a + from * kQueries + first;
+        sum.b = b + first * width_;
+        sum.c = c + (j0 + from) * width_;
+        multiply_head<T, false>(to - from, width_, sum);
+      };
+      add(weights, slot + ct_at_, slot + dv_at_);
+      add(ds, slot + q_at_, slot + dk_at_);
+      from = to;
+    }
   }
 
   // weights: scores to exp(score - lse); ds: its cotangent to that of the score.
@@ -141,29 +157,13 @@ class Backward final : public Kernel {
     const T *const lse = rows, *const delta = rows + kQueries;
     for (I j = 0; j < count; ++j) {
       for (I c = 0; c < kColumns; c += kLanes<T>) {
-        const V p = exp(V::load(weights + j * kColumns + c) - V::load(lse + c));
-        p.store(weights + j * kColumns + c);
-        (p * (V::load(ds + j * kColumns + c) - V::load(delta + c))).store(ds + j * kColumns + c);
+        const V p = exp(V::load(weights + j * kQueries + c) - V::load(lse + c));
+        p.store(weights + j * kQueries + c);
+        (p * (V::load(ds + j * kQueries + c) - V::load(delta + c))).store(ds + j * kQueries + c);
       }
       const I hidden = a_.causal ? std::clamp<I>(j0 + j - t0, 0, kColumns) : 0;
-      std::fill(weights + j * kColumns, weights + j * kColumns + hidden, T(0));
-      std::fill(ds + j * kColumns, ds + j * kColumns + hidden, T(0));
-    }
-    std::fill(weights + count * kColumns, weights + kKeys * kColumns, T(0));
-    std::fill(ds + count * kColumns, ds + kKeys * kColumns, T(0));
-  }
-
-  // to (size x keys) += elements (size x queries) turned (queries x keys).
-  void add_to_keys(const T* across, I j0, const T* elements, T* to, T* turned) const {
-    for (I first = 0; first < kKeys && j0 + first < padded_keys_; first += kColumns) {
-      for (I p = 0; p < kPanels; ++p) {
-        transpose(across + (p * kKeys + first) * kColumns, kColumns, turned + p * kColumns * kColumns,
-                  kColumns, kColumns, kColumns);
-      }
-      for (I i = 0; i < padded_size_; i += kHeadRows) {
-        multiply_tile<T, kHeadRows>({kQueries, elements + i * kQueries, turned,
-                                     to + i * padded_keys_ + j0 + first, padded_keys_, true});
-      }
+      std::fill(weights + j * kQueries, weights + j * kQueries + hidden, T(0));
+      std::fill(ds + j * kQueries, ds + j * kQueries + hidden, T(0));
     }
   }
 
@@ -171,9 +171,9 @@ class Backward final : public Kernel {
   Attention::Strides ct_, q_, k_, v_, dq_, dk_, dv_;
   int threads_;
   Slots slots_;
-  I padded_size_ = 0, padded_keys_ = 0;
-  I k_rows_ = 0, v_rows_ = 0, k_elements_ = 0, dk_at_ = 0, dv_at_ = 0, q_across_ = 0, ct_across_ = 0,
-    q_elements_ = 0, ct_elements_ = 0, dq_at_ = 0, rows_ = 0, p_at_ = 0, ds_at_ = 0, turned_ = 0, slot_ = 0;
+  I width_ = 0;  // of a row in the workspace
+  I k_at_ = 0, v_at_ = 0, dk_at_ = 0, dv_at_ = 0, q_across_ = 0, ct_across_ = 0, q_at_ = 0, ct_at_ = 0,
+    dq_at_ = 0, rows_ = 0, p_at_ = 0, ds_at_ = 0, slot_ = 0;
 };
 
 }  // namespace

@@ -211,8 +211,10 @@ void fold_columns(const Stage& stage, int threads, const Source& source, const S
   const std::size_t folds = f.size();
   const std::int64_t tile = source.tile();
   // Strips change no bit: each column is folded by itself.
-  const std::int64_t wanted = round_up((e.inner + 2 * threads - 1) / (2 * threads), kTileUnit);
-  const std::int64_t strip = by_lanes ? most : std::min({tile, e.inner, std::max<std::int64_t>(wanted, 256)});
+  constexpr std::int64_t kLeast = 256;
+  const std::int64_t shares = e.inner >= 2 * threads * kLeast ? 2 * threads : threads;
+  const std::int64_t wanted = round_up((e.inner + shares - 1) / shares, kTileUnit);
+  const std::int64_t strip = by_lanes ? most : std::min({tile, e.inner, std::max(wanted, kLeast)});
   const std::int64_t strips = (e.inner + strip - 1) / strip;
   const std::int64_t batch = strips == 1 ? std::max<std::int64_t>(1, tile / e.inner) : 1;  // rows in a tile
   parallel_for(threads, e.outer * stage.chunks * strips, 1, [&](std::int64_t first, std::int64_t end) {

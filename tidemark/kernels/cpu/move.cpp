@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/move.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tidemark/base/parallel.h"
@@ -16,12 +17,63 @@ struct PreparedBox {
   std::unique_ptr<Kernel> copy;
 };
 
+constexpr Bytes kLeastRun = 256, kMostRun = 1 << 16;  // bytes that are copied at a time
+
+// A box whose innermost axes lie alike and whole on both sides, in runs of bytes; null where they are too short.
+std::unique_ptr<Kernel> copy_runs(const Box& b, Bytes size, int threads) {
+  struct Axis {
+    std::int64_t size;
+    Bytes from, to;
+  };
+  std::int64_t run = 1;
+  int axis = b.shape.rank();
+  for (; axis > 0; --axis) {
+    const auto a = static_cast<std::size_t>(axis - 1);
+    if (b.shape[axis - 1] != 1 && (b.from[a] != run || b.to[a] != run)) break;
+    run *= b.shape[axis - 1];
+  }
+  if (run * size < kLeastRun) return nullptr;
+  std::vector<Axis> axes;
+  std::int64_t runs = 1;
+  for (int i = axis; i-- > 0;) {
+    const auto a = static_cast<std::size_t>(i);
+    axes.push_back({b.shape[i], b.from[a] * size, b.to[a] * size});
+    runs *= b.shape[i];
+  }
+  const Bytes bytes = run * size, piece = std::min(bytes, kMostRun);
+  const std::int64_t pieces = (bytes + piece - 1) / piece;
+  return make_kernel(0, [axes, runs, bytes, piece, pieces, threads](const Operands& o) {
+    parallel_for(threads, runs * pieces, std::max<std::int64_t>(1, kMostRun / piece),
+                 [&](std::int64_t first, std::int64_t last) {
+                   for (std::int64_t item = first; item < last; ++item) {
+                     const Bytes at = item % pieces * piece;
+                     Bytes from = at, to = at;
+                     std::int64_t rest = item / pieces;
+                     for (const Axis& a : axes) {
+                       from += rest % a.size * a.from;
+                       to += rest % a.size * a.to;
+                       rest /= a.size;
+                     }
+                     // What runs in place is there already.
+                     const std::byte* const source = o.input<std::byte>(0) + from;
+                     std::byte* const target = o.output<std::byte>(0) + to;
+                     if (source != target)
+                       std::memcpy(target, source, static_cast<std::size_t>(std::min(piece, bytes - at)));
+                   }
+                 });
+  });
+}
+
 std::vector<PreparedBox> prepare_boxes(const std::vector<Box>& boxes, DType dtype, int threads) {
   // Bits are moved, not numbers: storage types travel as integers of their size.
   const Bytes size = size_of(dtype);
   std::vector<PreparedBox> prepared;
   for (const Box& b : boxes) {
     if (b.shape.numel() == 0) continue;
+    if (auto runs = copy_runs(b, size, threads)) {
+      prepared.push_back({b.input, b.output, b.from_offset * size, b.to_offset * size, std::move(runs)});
+      continue;
+    }
     KernelSpec spec{.threads = threads};
     // Two bytes: as pairs of bytes, an innermost axis of 2.
     const bool halves = size == 2;

@@ -115,15 +115,20 @@ void backward(const Operands& o, const Rows& r) {
   if constexpr (Affine) {
     S* dscale = o.output<S>(1);
     S* dshift = Centred ? o.output<S>(2) : nullptr;
-    parallel_for(r.threads, n, 4096, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t j = begin; j < end; ++j) {
-        double s = 0, t = 0;
-        for (std::int64_t c = 0; c < chunks; ++c) {
-          s += static_cast<double>(partial[c * 2 * n + j]);
-          t += static_cast<double>(partial[(c * 2 + 1) * n + j]);
+    constexpr std::int64_t kColumns = 256;
+    parallel_for(r.threads, n, kColumns, [&](std::int64_t begin, std::int64_t end) {
+      double s[kColumns] = {}, t[kColumns] = {};
+      for (std::int64_t c = 0; c < chunks; ++c) {
+        const C *const scales = partial + c * 2 * n + begin, *const shifts = scales + n;
+#pragma GCC ivdep
+        for (std::int64_t j = 0; j < end - begin; ++j) {
+          s[j] += static_cast<double>(scales[j]);
+          t[j] += static_cast<double>(shifts[j]);
         }
-        dscale[j] = S(static_cast<C>(s));
-        if constexpr (Centred) dshift[j] = S(static_cast<C>(t));
+      }
+      for (std::int64_t j = 0; j < end - begin; ++j) {
+        dscale[begin + j] = S(static_cast<C>(s[j]));
+        if constexpr (Centred) dshift[begin + j] = S(static_cast<C>(t[j]));
       }
     });
   }

@@ -5,6 +5,7 @@
 
 #include "tidemark/base/parallel.h"
 #include "tidemark/kernels/conv_shape.h"
+#include "tidemark/kernels/cpu/bad_index.h"
 #include "tidemark/kernels/pool_shape.h"
 
 namespace tidemark::kernels {
@@ -32,6 +33,12 @@ std::unique_ptr<Kernel> if_fast(const KernelSpec& spec, F&& f) {
   if (spec.in[0].type.dtype == DType::f64) return f.template operator()<double>();
   return nullptr;
 }
+
+// The first index out of range; such kernels need no workspace otherwise.
+struct OnStack {
+  alignas(BadIndex::kBytes) std::byte room[BadIndex::kBytes];
+  BadIndex noted{room};
+};
 
 // f(image, first channel, channels) for every image and block of channels.
 template <typename F>
@@ -96,18 +103,24 @@ std::unique_ptr<Kernel> max_unpool2d(const KernelSpec& spec) {
     const Pool p = pool_of(spec.out[0], spec.in[0], {});
     return make_kernel(0, [p, threads = spec.threads](const Operands& o) {
       const I plane = p.rows.in * p.columns.in, pooled = p.rows.out * p.columns.out;
+      const auto* all = o.input<std::int32_t>(1);
+      OnStack bad;
       each_block(p, threads, [&](I image, I first, I channels) {
         const T* x = o.input<T>(0) + image * pooled * p.c + first;
-        const std::int32_t* indices = o.input<std::int32_t>(1) + image * pooled * p.c + first;
+        const I begin = image * pooled * p.c + first;
         T* y = o.output<T>(0) + image * plane * p.c + first;
         for (I i = 0; i < plane; ++i) std::fill(y + i * p.c, y + i * p.c + channels, T(0));
         for (I i = 0; i < pooled; ++i) {
           for (I c = 0; c < channels; ++c) {
-            const I index = indices[i * p.c + c];
-            if (index >= 0 && index < plane) y[index * p.c + c] += x[i * p.c + c];
+            const I at = begin + i * p.c + c, index = all[at];
+            if (index >= 0 && index < plane)
+              y[index * p.c + c] += x[i * p.c + c];
+            else
+              bad.noted.note(at);
           }
         }
       });
+      if (bad.noted.found()) bad_index("max_unpool2d", all[bad.noted.position()], plane);
     });
   });
 }
@@ -117,17 +130,23 @@ std::unique_ptr<Kernel> pool_gather(const KernelSpec& spec) {
     const Pool p = pool_of(spec.in[0], spec.out[0], {});
     return make_kernel(0, [p, threads = spec.threads](const Operands& o) {
       const I plane = p.rows.in * p.columns.in, pooled = p.rows.out * p.columns.out;
+      const auto* all = o.input<std::int32_t>(1);
+      OnStack bad;
       each_block(p, threads, [&](I image, I first, I channels) {
         const T* x = o.input<T>(0) + image * plane * p.c + first;
-        const std::int32_t* indices = o.input<std::int32_t>(1) + image * pooled * p.c + first;
+        const I begin = image * pooled * p.c + first;
         T* y = o.output<T>(0) + image * pooled * p.c + first;
         for (I i = 0; i < pooled; ++i) {
           for (I c = 0; c < channels; ++c) {
-            const I index = indices[i * p.c + c];
-            y[i * p.c + c] = index >= 0 && index < plane ? x[index * p.c + c] : T(0);
+            const I at = begin + i * p.c + c, index = all[at];
+            if (index >= 0 && index < plane)
+              y[i * p.c + c] = x[index * p.c + c];
+            else
+              bad.noted.note(at);
           }
         }
       });
+      if (bad.noted.found()) bad_index("max_pool2d_gather", all[bad.noted.position()], plane);
     });
   });
 }

@@ -84,7 +84,9 @@ std::unique_ptr<Kernel> logsumexp(const KernelSpec& spec) {
     using C = Compute<S>;
     each_row(r, [&](std::int64_t i) {
       const auto [m, sum] = row_scale(o.input<S>(0) + i * r.length, r.length);
-      o.output<S>(0)[i] = S(static_cast<C>(static_cast<double>(m) + std::log(sum)));
+      // Of an infinite element the sum is no number, the logarithm of the sum is.
+      const bool infinite = m == std::numeric_limits<C>::infinity();
+      o.output<S>(0)[i] = S(infinite ? m : static_cast<C>(static_cast<double>(m) + std::log(sum)));
     });
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tidemark/kernels/accumulate.h"
+#include "tidemark/kernels/cpu/bad_index.h"
 #include "tidemark/kernels/pool_shape.h"
 
 namespace tidemark::kernels {
@@ -81,7 +82,8 @@ std::unique_ptr<Kernel> max_unpool2d_reference(const KernelSpec& spec) {
       each(p, p.rows.in, p.columns.in, [&](I n, I c, I h, I w) { y[at(p.x, n, c, h, w)] = store<T>(0); });
       each(p, p.rows.out, p.columns.out, [&](I n, I c, I oh, I ow) {
         const I index = o.input<std::int32_t>(1)[at(index_strides, n, c, oh, ow)];
-        if (index < 0 || index >= p.rows.in * p.columns.in) return;
+        if (index < 0 || index >= p.rows.in * p.columns.in)
+          bad_index("max_unpool2d", index, p.rows.in * p.columns.in);
         T& to = y[at(p.x, n, c, index / p.columns.in, index % p.columns.in)];
         to = store<T>(load(to) + load(o.input<T>(0)[at(p.y, n, c, oh, ow)]));
       });
@@ -96,9 +98,10 @@ std::unique_ptr<Kernel> pool_gather_reference(const KernelSpec& spec) {
     return make_kernel(0, [p, index_strides](const Operands& o) {
       each(p, p.rows.out, p.columns.out, [&](I n, I c, I oh, I ow) {
         const I index = o.input<std::int32_t>(1)[at(index_strides, n, c, oh, ow)];
-        const bool inside = index >= 0 && index < p.rows.in * p.columns.in;
+        if (index < 0 || index >= p.rows.in * p.columns.in)
+          bad_index("max_pool2d_gather", index, p.rows.in * p.columns.in);
         o.output<T>(0)[at(p.y, n, c, oh, ow)] =
-            inside ? o.input<T>(0)[at(p.x, n, c, index / p.columns.in, index % p.columns.in)] : store<T>(0);
+            o.input<T>(0)[at(p.x, n, c, index / p.columns.in, index % p.columns.in)];
       });
     });
   });

@@ -13,12 +13,21 @@ namespace tidemark::kernels {
 namespace {
 
 using I = std::int64_t;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// NaN where there is one.
+template <typename S>
+double greatest(const S* x, I n) {
+  double most = -kInfinity;
+  for (I j = 0; j < n && !std::isnan(most); ++j)
+    most = std::isnan(number(x[j])) ? number(x[j]) : std::max(most, number(x[j]));
+  return most;
+}
 // log(sum(exp(x))); the greatest is taken out first, so that nothing overflows.
 template <typename S>
 double log_sum(const S* x, I n) {
-  double most = -std::numeric_limits<double>::infinity(), sum = 0;
-  for (I j = 0; j < n; ++j) most = std::isnan(number(x[j])) ? number(x[j]) : std::max(most, number(x[j]));
-  if (std::isinf(most) && most < 0) return most;
+  const double most = greatest(x, n);
+  if (most == -kInfinity) return most;
+  double sum = 0;
   for (I j = 0; j < n; ++j) sum += std::exp(number(x[j]) - most);
   return most + std::log(sum);
 }
@@ -51,7 +60,9 @@ std::unique_ptr<Kernel> log_softmax_reference(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> logsumexp_reference(const KernelSpec& spec) {
   return by_rows(spec, []<typename S>(const Operands& o, I i, I n) {
-    o.output<S>(0)[i] = store<S>(log_sum(o.input<S>(0) + i * n, n));
+    const S* x = o.input<S>(0) + i * n;
+    const double most = greatest(x, n);
+    o.output<S>(0)[i] = store<S>(most == kInfinity ? most : log_sum(x, n));
   });
 }
 

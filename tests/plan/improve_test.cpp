@@ -1,0 +1,90 @@
+// Moves of the local search: what one takes out must go whole, and whatever it does leaves a plan that fits or nothing changed.
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/improve.h"
+
+#include <gtest/gtest.h>
+
+#include "random_problem.h"
+
+namespace tidemark::plan {
+namespace {
+
+// `wide` and what is made from it, `cheap`, are read again behind two tasks beside which only one of them has room.
+Problem keep_one_of_two() {
+  Problem p;
+  for (const Bytes bytes : {100, 100, 1, 1, 1, 1, 1})
+    p.buffers.push_back({.name = "b" + std::to_string(p.buffers.size()), .bytes = bytes});
+  p.tasks = {{.name = "wide", .writes = {0}, .seconds = 4},
+             {.name = "cheap", .reads = {0}, .writes = {1}, .seconds = 3},
+             {.name = "first", .writes = {2}, .seconds = 1, .workspace = 150},
+             {.name = "use", .reads = {1, 2}, .writes = {3}, .seconds = 1},
+             {.name = "second", .reads = {3}, .writes = {4}, .seconds = 1, .workspace = 150},
+             {.name = "use again", .reads = {1, 4}, .writes = {5}, .seconds = 1},
+             {.name = "last", .reads = {0, 5}, .writes = {6}, .seconds = 1}};
+  p.outputs = {6};
+  return p;
+}
+
+TEST(Improve, ASwapKeepsTheChildForTheParent) {
+  const Problem p = keep_one_of_two();
+  const Model model(p, {});
+  Timeline line(model);
+  line.assign({0, 1, 2, 1, 3, 4, 1, 5, 6}, 7);
+  Drops drops(line, 260);
+  ASSERT_LE(line.peak(), 260);
+  Improve improve(line, drops, 1);
+  for (int k = 0; k < 20; ++k) improve.swap(0);
+  EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 4, 5, 0, 6}));
+}
+
+TEST(Improve, WhatWasMadeForARemovedRunGoesWithIt) {
+  // Dearest first: `wide` and `middle` cannot be kept over the full task and stay, until `small` goes.
+  Problem p;
+  for (const Bytes bytes : {100, 100, 1, 1, 1})
+    p.buffers.push_back({.name = "b" + std::to_string(p.buffers.size()), .bytes = bytes});
+  p.tasks = {{.name = "wide", .writes = {0}, .seconds = 9},
+             {.name = "middle", .reads = {0}, .writes = {1}, .seconds = 5},
+             {.name = "small", .reads = {1}, .writes = {2}, .seconds = 1},
+             {.name = "full", .writes = {3}, .seconds = 1, .workspace = 200},
+             {.name = "use", .reads = {2, 3}, .writes = {4}, .seconds = 1}};
+  p.outputs = {4};
+  const Model model(p, {});
+  Timeline line(model);
+  line.assign({0, 1, 2, 3, 0, 1, 2, 4}, 7);
+  Drops drops(line, 210);
+  Improve improve(line, drops, 1);
+  improve.prune();
+  EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 4}));
+}
+
+TEST(Improve, EveryMoveLeavesAPlanThatFitsOrNothingChanged) {
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    RandomProblem shape;
+    shape.tasks = 30;
+    shape.tiers = false;
+    const Problem p = random_problem(seed, shape);
+    const Model model(p, {});
+    Timeline line(model);
+    line.assign(model.order, 7);
+    const Bytes budget = line.peak() - (line.peak() - model.base) / 4;
+    Drops drops(line, budget);
+    Improve improve(line, drops, seed);
+    if (drops.repair(1e9, 0.2, improve.rng(), 1000) != Drops::Outcome::fits) continue;
+    for (int k = 0; k < 30; ++k) {
+      const std::vector<TaskId> before = line.runs();
+      const double seconds = line.seconds();
+      const bool moved = k % 2 == 0 ? improve.swap(0.5) : improve.ruin_and_recreate(0.5);
+      ASSERT_TRUE(line.sound()) << seed;
+      ASSERT_LE(line.peak(), budget) << seed;
+      ASSERT_TRUE(moved || line.runs() == before) << seed;
+      ASSERT_LE(line.seconds(), seconds + 0.5 + 1e-9) << seed;
+      changed += moved ? 1 : 0;
+      line.forget_log();
+    }
+  }
+  EXPECT_GT(changed, 100);
+}
+
+}  // namespace
+}  // namespace tidemark::plan
