@@ -26,8 +26,12 @@ std::string facts_of(const Op& op) {
   if (op.elementwise()) facts.emplace_back("elementwise, fuses");
   if (op.fold != Fold::none) facts.emplace_back("ends a fused chain");
   if (op.view != nullptr) facts.emplace_back("a view where strides can express it");
-  for (const auto& [i, o] : op.facts.in_place)
-    facts.push_back(fmt::format("output {} may take input {}'s storage", o, i));
+  constexpr std::size_t kNamed = 8;
+  if (op.facts.in_place.size() > kNamed)
+    facts.emplace_back("an output may take the storage of any input");
+  else
+    for (const auto& [i, o] : op.facts.in_place)
+      facts.push_back(fmt::format("output {} may take input {}'s storage", o, i));
   if (op.facts.random) facts.emplace_back("random, replayed by its key");
   if (!op.facts.deterministic) facts.emplace_back("not deterministic");
   if (op.facts.effect) facts.emplace_back("has an effect");
