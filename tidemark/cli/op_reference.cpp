@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "tidemark/base/text.h"
 #include "tidemark/grad/regions.h"
 #include "tidemark/ops/table.h"
@@ -26,8 +28,8 @@ std::string facts_of(const Op& op) {
   if (op.elementwise()) facts.emplace_back("elementwise, fuses");
   if (op.fold != Fold::none) facts.emplace_back("ends a fused chain");
   if (op.view != nullptr) facts.emplace_back("a view where strides can express it");
-  constexpr std::size_t kNamed = 8;
-  if (op.facts.in_place.size() > kNamed)
+  constexpr std::ptrdiff_t kNamed = 8;
+  if (std::distance(op.facts.in_place.begin(), op.facts.in_place.end()) > kNamed)
     facts.emplace_back("an output may take the storage of any input");
   else
     for (const auto& [i, o] : op.facts.in_place)
