@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "tidemark/base/text.h"
 #include "tidemark/grad/regions.h"
 #include "tidemark/ops/table.h"
@@ -28,12 +26,12 @@ std::string facts_of(const Op& op) {
   if (op.elementwise()) facts.emplace_back("elementwise, fuses");
   if (op.fold != Fold::none) facts.emplace_back("ends a fused chain");
   if (op.view != nullptr) facts.emplace_back("a view where strides can express it");
-  constexpr std::ptrdiff_t kNamed = 8;
-  if (std::distance(op.facts.in_place.begin(), op.facts.in_place.end()) > kNamed)
-    facts.emplace_back("an output may take the storage of any input");
-  else
-    for (const auto& [i, o] : op.facts.in_place)
-      facts.push_back(fmt::format("output {} may take input {}'s storage", o, i));
+  constexpr std::size_t kNamed = 8;
+  std::vector<std::string> pairs;
+  for (const auto& [i, o] : op.facts.in_place)
+    pairs.push_back(fmt::format("output {} may take input {}'s storage", o, i));
+  if (pairs.size() > kNamed) pairs = {"an output may take any input's storage"};
+  facts.insert(facts.end(), pairs.begin(), pairs.end());
   if (op.facts.random) facts.emplace_back("random, replayed by its key");
   if (!op.facts.deterministic) facts.emplace_back("not deterministic");
   if (op.facts.effect) facts.emplace_back("has an effect");
