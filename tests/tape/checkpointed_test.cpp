@@ -41,6 +41,18 @@ const auto flow_step = [](auto& s, const auto& p, std::int64_t i) {
 };
 Flow<double> flow_start(std::size_t n = 24) { return flow::flow_start<Flow<double>>(n); }
 
+template <typename T>
+struct Stateless {};
+
+TEST(Checkpointed, AStateMayBeEmpty) {
+  const auto step = [](auto&, const auto&) {};
+  const auto loss = [](const auto&, const auto& p) { return p.viscosity * p.viscosity; };
+  for (const Bytes memory : {64_KiB, 1_MiB}) {
+    const auto g = checkpointed(step, loss, Stateless<double>{}, kControl, 1000, {.memory = memory});
+    EXPECT_EQ(g.parameters.viscosity, 2 * kControl.viscosity);
+  }
+}
+
 TEST(Checkpointed, AgreesWithDifferences) {
   const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, 50, {.memory = 1_MiB});
   const auto run = [&](Flow<double> s, const Control<double>& p) {

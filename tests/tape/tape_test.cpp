@@ -347,6 +347,34 @@ TEST(Tape, ARegionMayHoldAnExternalFunction) {
   }
 }
 
+TEST(Tape, TheRestOfCmath) {
+  const auto all = [](auto x) {
+    using T = decltype(x);
+    using std::hypot, std::lerp;  // the rest is global for doubles
+    int e = 0, q = 0;
+    T whole{};
+    const T y = 0.5 + x;
+    const T m = frexp(x, &e), part = modf(3.0 * x, &whole), rest = remquo(5.3 * x, y, &q);
+    return T(fma(x, y, 2.0) + hypot(x, y, 1.5) + lerp(x, y, x) + ldexp(x, 3) + scalbn(y, -2) + m + part +
+             rest + nextafter(x, 10.0)) +
+           whole + static_cast<double>(e + q + llround(x) + lrint(x) + ilogb(x)) + logb(x);
+  };
+  Tape tape;
+  const Tape::Recording recording(tape);
+  const Var x = tape.input(1.3);
+  const Var y = all(x);
+  tape.reverse(y);
+  const double h = 1e-6, slope = (all(1.3 + h) - all(1.3 - h)) / (2 * h);
+  EXPECT_NEAR(tape.adjoint(x), slope, 1e-7);
+  EXPECT_NEAR(all(Dual(1.3, {1.0})).tangent[0], slope, 1e-7);
+  EXPECT_EQ(y.value(), all(1.3));
+  int e = 0;
+  EXPECT_EQ(frexp(Var(tape.input(48.0)), &e).value, 0.75);
+  EXPECT_EQ(e, 6);
+  EXPECT_EQ(Var(nextafter(x, 2.0)).value(), std::nextafter(1.3, 2.0));
+  EXPECT_TRUE(isnormal(x) && isless(x, 2.0) && !isunordered(x, x) && isunordered(x, NAN));
+}
+
 TEST(Tape, HessianProducts) {
   // f = sum of x_i^2 x_{i+1}; H v by a tape over Dual.
   const std::vector<double> at{1.0, 2.0, -0.5}, v{0.3, -1.0, 2.0};

@@ -158,8 +158,8 @@ class Loop {
   // With an area of states alone and so many bytes beside it while it is reversed; -1 where there is nothing to gain.
   double seconds(Bytes bytes, Bytes beside) const { return priced(bytes, beside, kCoarseGrid).seconds; }
   void apply(Graph& g, Bytes bytes, Bytes beside) const {
-    Choice choice = priced(bytes, beside, kFineGrid);
-    if (choice.seconds >= 0) apply(g, std::move(choice));
+    const Choice choice = priced(bytes, beside, kFineGrid);
+    if (choice.seconds >= 0) apply(g, choice);
   }
   void apply(Graph& g, Bytes bytes) const {
     Choice choice = priced(bytes);
@@ -172,7 +172,7 @@ class Loop {
       c.split_in_tier(area, tier.bytes / c.state, kFineGrid);
       if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds) choice.splits = std::move(c.splits);
     }
-    apply(g, std::move(choice));
+    apply(g, choice);
   }
 
  private:

@@ -50,6 +50,7 @@ SchedulePtr make(const Choice& choice, std::int64_t steps) {
   return schedule::revolve(steps, choice.slots);
 }
 Choice choose(std::int64_t steps, Bytes bytes, Bytes state, Bytes tape) {
+  state = std::max<Bytes>(state, 1);  // a loop may have parameters alone
   if (tape <= bytes / steps) return {"store_all", 0, steps};
   Choice best{"revolve", std::min(steps, (bytes - tape) / state), 0};
   best.forward_steps = schedule::revolve_advances(steps, best.slots) + steps;
@@ -252,7 +253,7 @@ schedule::TierSplits splits_for(Loop& loop, const LoopFiles& files, std::span<co
     return seconds_now(CLOCK_MONOTONIC) - start;
   };
   schedule::TierPrices prices{.hidden = false};
-  const std::int64_t places = std::max<std::int64_t>(0, options.disk / state);
+  const std::int64_t places = std::max<std::int64_t>(0, options.disk / std::max<Bytes>(state, 1));
   if (places > 0) {
     const double step = std::max(1e-9, seconds([&] { loop.advance(0); }));
     loop.restore(first_state.data());
@@ -401,7 +402,7 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
       fail(Error::Kind::unsupported,
            "[checkpointed] snapshots on disk vs a loop of unknown length; give the number of steps, or "
            "memory alone");
-    const Choice online{"online", (bytes - report.tape) / report.state, 0};
+    const Choice online{"online", (bytes - report.tape) / std::max<Bytes>(report.state, 1), 0};
     report.schedule = online.name;
     report.slots = online.slots;
     Carrier carrier(loop, account, report);

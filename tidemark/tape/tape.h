@@ -17,6 +17,7 @@
 
 #include "tidemark/base/bytes.h"
 #include "tidemark/store/tier_store.h"
+#include "tidemark/tape/composite.h"
 #include "tidemark/tape/dual.h"
 #include "tidemark/tape/pages.h"
 #include "tidemark/tape/region.h"

@@ -207,17 +207,6 @@ TIDEMARK_INLINE X operator+(const X& x) {
   return x;
 }
 
-template <typename A, typename B, typename C>
-  requires(Term<A> || Term<B> || Term<C>)
-TIDEMARK_INLINE auto fma(const A& a, const B& b, const C& c) {
-  return a * b + c;
-}
-template <typename A, typename B, typename C>
-  requires(Term<A> || Term<B> || Term<C>)
-TIDEMARK_INLINE auto hypot(const A& a, const B& b, const C& c) {
-  return hypot(hypot(a, b), c);
-}
-
 }  // namespace tidemark::tape
 
 namespace tidemark {
