@@ -19,6 +19,7 @@ namespace detail {
 namespace {
 
 using I = std::int64_t;
+
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
