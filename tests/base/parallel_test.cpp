@@ -2,8 +2,11 @@
 #include "tidemark/base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -22,6 +25,19 @@ Chunks chunks_of(int threads, std::int64_t n, std::int64_t grain) {
     EXPECT_TRUE(chunks.emplace(begin, end).second) << begin;
   });
   return chunks;
+}
+
+TEST(Parallel, AForkedChildDoesWithoutTheThreads) {
+  EXPECT_EQ(chunks_of(3, 100, 1).size(), 100u);  // the team is there
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const bool whole = chunks_of(3, 100, 1).size() == 100;
+    std::exit(whole ? 0 : 1);  // runs the destructor of the child's team
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(Parallel, TheSameChunksOnceEachWhateverTheThreads) {

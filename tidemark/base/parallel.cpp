@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/base/parallel.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -60,6 +62,10 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
   ~Team() {
+    if (getpid() != pid_) {  // a forked child has the members' memory, and not their threads
+      for (auto& m : members_) static_cast<void>(m.release());
+      return;
+    }
     stop_ = true;
     for (std::size_t w = 1; w < members_.size(); ++w) {
       call(*members_[w]);
@@ -154,6 +160,7 @@ class Team {
   alignas(64) std::atomic<int> done_{0};
   alignas(64) std::atomic<int> gate_{0};  // kOpen while there is a loop, and the members inside
   std::atomic<bool> stop_{false};
+  const pid_t pid_ = getpid();
 };
 
 }  // namespace

@@ -109,7 +109,7 @@ std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budg
     plan.proof = {};
   }
   plan.budget = budget;
-  const std::string broken = plan::check(problem, plan);
+  std::string broken = plan::check(problem, plan);
   if (!broken.empty()) return broken;
   planned = {.plan = plan, .program = lower(problem, plan, posed.binding)};
   return "";
