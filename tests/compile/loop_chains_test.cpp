@@ -1,5 +1,5 @@
 // Loops one behind the other: what the later ones held is the earlier ones' while these are reversed. The bits of eager code, the peak that was
-// promised, native code alike, and less time than areas side by side.
+// promised, native code alike.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

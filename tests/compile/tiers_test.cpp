@@ -99,6 +99,18 @@ int copies(const Compiled& c) {
                     [](const plan::Step& s) { return s.kind == plan::Step::Kind::evict; }));
 }
 
+// Whoever was copied out is not there any more.
+void expect_rows_add_up(const Compiled& c) {
+  Bytes sum = 0;
+  for (const MemoryRow& row : c.memory()) {
+    sum += row.bytes;
+    if (row.what == "unexplained") {
+      EXPECT_EQ(row.bytes, 0);
+    }
+  }
+  EXPECT_EQ(sum, c.peak_measured());
+}
+
 TEST(Tiers, CopiesGiveTheSameBitsWithinTheBudget) {
   const auto wanted = expected(3);
   for (const TierSpec& tier : {fast(host(8_MiB)), fast(disk(TIDEMARK_BINARY_DIR, 8_MiB))}) {
@@ -113,6 +125,7 @@ TEST(Tiers, CopiesGiveTheSameBitsWithinTheBudget) {
     EXPECT_LE(c.tiers_measured()[0], 8_MiB);
     EXPECT_EQ(bits(s), wanted) << tier.name;
     EXPECT_EQ(c.account().most_live, c.plan().live_peak);
+    expect_rows_add_up(c);
   }
 }
 
@@ -130,6 +143,7 @@ TEST(Tiers, OptimizerStateLivesThereAndIsNotInTheBudget) {
     EXPECT_LE(plan::resident_bytes(c.problem()) + 10 * 24 * 24 * 4,
               plan::resident_bytes(plain.plan_for(s, images()).problem()));
     EXPECT_GE(c.tiers_measured()[0], 10 * 24 * 24 * 4);
+    expect_rows_add_up(c);
   }
 }
 
@@ -252,6 +266,20 @@ TEST(Tiers, SayWhatCannotBe) {
   auto h = compile(step, {.state = 1, .tiers = {nowhere}});
   EXPECT_THROW(h(fresh(), x), Error);
   EXPECT_THROW(MappedFile("/no/such/folder", 4096), Error);
+  for (const Bytes none : {0, -1}) {
+    auto k = compile(step, {.memory = 0.9, .state = 1, .tiers = {host(none)}});
+    EXPECT_THROW(k(fresh(), x), Error);
+  }
+  TierSpec small = host(10);
+  small.holds = {"momentum.*"};
+  auto l = compile(step, {.memory = 0.9, .state = 1, .tiers = {small}});
+  try {
+    l(fresh(), x);
+    FAIL() << "a tier of ten bytes holds it";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    EXPECT_NE(std::string(e.what()).find("vs a capacity of 10 B"), std::string::npos) << e.what();
+  }
 }
 
 TEST(Verify, ComparesWhatIsMadeAgain) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "tidemark/compile/storage_facts.h"
 
@@ -87,12 +88,16 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
   // Who is live when the fullest step has begun, and whether the run that made it was its task's first.
   enum class State : std::uint8_t { absent, first, again, fetched };
   std::vector<State> state(problem.buffers.size(), State::absent);
-  std::vector<char> ran(problem.tasks.size(), 0);
+  std::vector<char> ran(problem.tasks.size(), 0), leaving(problem.buffers.size(), 0);
   Bytes workspace = 0, shared = 0;
   for (std::int32_t s = 0; s <= peak_step && at(s) < plan.steps.size(); ++s) {
     const plan::Step& step = plan.steps[at(s)];
     if (step.kind == plan::Step::Kind::drop) state[at(step.id)] = State::absent;
     if (step.kind == plan::Step::Kind::fetch) state[at(step.id)] = State::fetched;
+    // Copied out, a buffer goes when the copy is there.
+    if (step.kind == plan::Step::Kind::evict) leaving[at(step.id)] = 1;
+    if (step.kind == plan::Step::Kind::wait && std::exchange(leaving[at(step.id)], 0) != 0)
+      state[at(step.id)] = State::absent;
     if (step.kind != plan::Step::Kind::run) continue;
     const plan::Task& task = problem.tasks[at(step.id)];
     const bool again = ran[at(step.id)] != 0 || task.optional;

@@ -58,7 +58,8 @@ std::string who_meets(const Posed& posed, const Tightest& tight) {
   return fmt::format("these {} tensors meet at {}: {}", tight.buffers.size(), place(posed, tight), names);
 }
 
-std::string cure(const Posed& posed, const plan::Plan& plan, const CompileOptions& options) {
+std::string cure(const Posed& posed, const plan::Plan& plan, const Tightest& tight,
+                 const CompileOptions& options) {
   const plan::Problem& problem = posed.problem;
   const Bytes resident = plan::resident_bytes(problem);
   if (resident > plan.budget) {
@@ -73,9 +74,11 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const CompileOption
                                              static_cast<double>(std::max<Bytes>(plan.budget, 1)) -
                                          1)));
   } else if (plan.peak_bound) {
-    helps.push_back(fmt::format("a budget from {} on", format_bytes(*plan.peak_bound)));
+    helps.push_back(fmt::format("a larger budget (none below {} can do)", format_bytes(*plan.peak_bound)));
   }
-  helps.push_back(fmt::format("{}a smaller batch", options.tiers.empty() ? kTierHelps : std::string_view()));
+  // What one task needs by itself no copy makes smaller.
+  const bool tier = options.tiers.empty() && tight.bytes <= plan.budget;
+  helps.push_back(fmt::format("{}a smaller batch", tier ? kTierHelps : std::string_view()));
   return "what helps: " + join(helps, ", or ");
 }
 
@@ -124,7 +127,7 @@ std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOpt
   const std::string meets = who_meets(posed, tight);
   if (!meets.empty()) out += ": " + meets;
   if (!plan.reason.empty() && !proven) out += " (" + plan.reason + ")";
-  const std::string change = cure(posed, plan, options);
+  const std::string change = cure(posed, plan, tight, options);
   return change.empty() ? out : out + "; " + change;
 }
 

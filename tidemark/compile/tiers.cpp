@@ -36,10 +36,9 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
       if (other.name == spec.name)
         fail(Error::Kind::usage, "[tiers] two are called '{}'; give one another name", spec.name);
     }
-    if (spec.bytes <= 0)
-      fail(Error::Kind::usage, "[tiers] '{}' has a capacity of {} bytes", spec.name, spec.bytes);
     problem.tiers.push_back({spec.name, spec.write_bytes_per_second, spec.read_bytes_per_second,
                              spec.latency_seconds, spec.bytes});
+    Bytes held = 0;
     for (const std::string& pattern : spec.holds) {
       bool any = false;
       for (const ValueId v : posed.binding.graph.inputs) {
@@ -50,6 +49,7 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
         if (buffer.start >= 0) continue;
         buffer.resident = false;
         buffer.start = buffer.end = id;
+        held += problem.size(b);
         problem.outputs.erase(std::remove(problem.outputs.begin(), problem.outputs.end(), b),
                               problem.outputs.end());
       }
@@ -57,6 +57,10 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
         fail(Error::Kind::usage, "[tiers] '{}' is to hold '{}', but no argument is called so", spec.name,
              pattern);
     }
+    if (held > spec.bytes)
+      fail(Error::Kind::infeasible,
+           "[tiers] '{}' is to hold {} vs a capacity of {}; give it more, or less to hold", spec.name,
+           format_bytes(held, spec.bytes), format_bytes(spec.bytes, held));
   }
 }
 
@@ -73,14 +77,16 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
         if (kernel->can_overflow() && updated != nullptr)
           return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
         if (copies && updated != nullptr && copies_can_fail(node_of(posed, step.id), tiers))
-          return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name, *updated);
+          return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name,
+                             *updated);
         if (updates(task) && updated == nullptr) updated = &task.name;
         break;
       }
       case plan::Step::Kind::evict:
       case plan::Step::Kind::fetch:
         // What the caller keeps there has its room in the file already.
-        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail() && problem.buffers[at(step.id)].start != step.tier;
+        may_fail[at(step.id)] =
+            copies && tiers[at(step.tier)].can_fail() && problem.buffers[at(step.id)].start != step.tier;
         break;
       case plan::Step::Kind::wait:
         if (may_fail[at(step.id)] && updated != nullptr)
@@ -97,7 +103,9 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
 
 void gate_updates(Posed& posed) {
   plan::Problem& problem = posed.problem;
-  if (std::any_of(problem.tasks.begin(), problem.tasks.end(), [](const plan::Task& t) { return t.kind == "gate"; })) return;
+  if (std::any_of(problem.tasks.begin(), problem.tasks.end(),
+                  [](const plan::Task& t) { return t.kind == "gate"; }))
+    return;
   // What comes behind the gate: updates, and what reads something that one of them made.
   std::vector<char> behind(problem.tasks.size(), 0), late(problem.buffers.size(), 0);
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {

@@ -150,6 +150,8 @@ void TierStore::drain() {
 }
 
 TierSpec measured(TierSpec spec) {
+  if (spec.bytes <= 0)
+    fail(Error::Kind::usage, "[tiers] '{}' has a capacity of {} bytes vs at least one", spec.name, spec.bytes);
   if (spec.write_bytes_per_second > 0 && spec.read_bytes_per_second > 0) return spec;
   const Bytes bytes = std::min<Bytes>(16_MiB, std::max<Bytes>(spec.bytes, 4096));
   TierSpec plain = spec;

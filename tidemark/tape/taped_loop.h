@@ -75,7 +75,8 @@ class TapedLoop : public Loop {
     const Bytes used = last_.tape + last_.tape / 8 + 8_KiB, adjoints = last_.adjoints + last_.adjoints / 8;
     options_ = {.chunk = round_up(used, 4_KiB), .adjoints = adjoints};
     free_.push_back(std::make_unique<Taped>(options_));
-    return free_.back()->tape.counts().held;
+    free_.back()->inputs = last_.inputs;
+    return free_.back()->bytes();
   }
   // The working state and its copy on Vars, the parameters twice too, and the adjoints.
   Bytes beside() const override {
@@ -100,6 +101,8 @@ class TapedLoop : public Loop {
       lift(tape, s, state);
       inputs = tape.counts().inputs;
     }
+    // With the state and the parameters on Vars, which it keeps as long as its tape.
+    Bytes bytes() const { return tape.counts().held + inputs * static_cast<Bytes>(sizeof(Var)); }
     Tape tape;
     Parameters<Var> parameters;
     State<Var> state;
@@ -112,7 +115,7 @@ class TapedLoop : public Loop {
     ~Handle() override {
       if (taped->home != nullptr) taped->home->push_back(std::move(taped));
     }
-    Bytes bytes() const override { return taped->tape.counts().held; }
+    Bytes bytes() const override { return taped->bytes(); }
     std::unique_ptr<Taped> taped;
   };
 
