@@ -214,6 +214,29 @@ TEST(Loops, OfUnknownLengthKeepTheStatesThatFit) {
   }
 }
 
+TEST(Loops, OfUnknownLengthWithAClockAndConstantsThatRepeat) {
+  struct Moving {
+    Tensor u, time;
+  };
+  // 0.1 stands in the body twice.
+  const auto loss = [](const Tensors& in) {
+    const auto last = while_loop([](const Moving& s) { return s.time < 10.0; },
+                                 [&](const Moving& s) { return Moving{tanh(s.u * in[1] - 0.1 * s.u * s.u), s.time + 0.1}; },
+                                 Moving{in[0], full({}, 0.0, DType::f64)}, {.max_trips = 1000});
+    return sum(square(last.state.u));
+  };
+  const auto step = [&](const Tensors& in) { return value_and_grad(loss)(in); };
+  const Tensors in{rod(512)[0], rod(512)[1]};
+  const auto eager = step(in);
+  auto compiled = compile(step, {.memory = 400'000});  // all states: 4 MB
+  Compiled& c = compiled.plan_for(in);
+  EXPECT_EQ(count(c.graph(), while_op), 0);
+  EXPECT_EQ(count(c.graph(), while_saving_op), 1);
+  const auto result = compiled(in);
+  expect_bits(result.grad, eager.grad);
+  EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+}
+
 TEST(Loops, OfUnknownLengthInsideStepsAndMoreThanTheMost) {
   const auto f = [](const Tensors& in) {
     const Tensor last = scan(5, in[0], [&](const Tensor& s) {

@@ -307,6 +307,20 @@ void leave_half_done(const CheckpointOptions& options) {
   EXPECT_THROW(checkpointed(step, flow_loss, flow_start(), kControl, 80, options), std::runtime_error);
 }
 
+TEST(Checkpointed, GoesOnWithLessRoomOnDisk) {
+  const Folder folder("tidemark-less-");
+  CheckpointOptions options = on_disk(folder);
+  const auto all = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB});
+  leave_half_done(options);
+  options.disk = 500;
+  const auto g = checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options);
+  EXPECT_EQ(numbers_of(g), numbers_of(all));
+  EXPECT_LE(g.report.disk_slots * g.report.state, options.disk);
+  EXPECT_EQ(folder.files(), 0u);
+  options.steps = measure_steps(flow_step, flow_start(), kControl, 80);
+  EXPECT_THROW(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options), Error);
+}
+
 TEST(Checkpointed, DamagedFilesAreNamedAndCanBeMadeAgain) {
   const Folder folder("tidemark-damage-");
   const CheckpointOptions options = on_disk(folder);

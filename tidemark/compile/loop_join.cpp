@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "tidemark/ir/op.h"
 #include "tidemark/ir/passes.h"
@@ -169,9 +170,22 @@ bool join_one(Graph& g) {
   return false;
 }
 
+// Of equal nodes one: which of them the other loop's stands for could not be told. As it was where that would make one result of two.
+Graph without_equals(const Graph& body) {
+  const auto distinct = [](const Graph& g) {
+    return std::set<ValueId>(g.outputs.begin(), g.outputs.end()).size();
+  };
+  Graph fewer = cse(body);
+  return distinct(fewer) == distinct(body) ? fewer : body;
+}
+
 }  // namespace
 
 Graph join_loops(Graph graph) {
+  for (Node& n : graph.nodes) {
+    if (n.op != &scan_op && n.op != &while_op) continue;
+    for (Graph& region : n.regions) region = without_equals(region);
+  }
   while (join_one(graph)) {
   }
   return graph;

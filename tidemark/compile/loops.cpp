@@ -2,6 +2,7 @@
 #include "tidemark/compile/loops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tidemark/base/text.h"
@@ -78,7 +79,9 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
   if (!s.counted)
-    s.levels = schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, area_of_segments(adjoint.attrs, bytes)).levels();
+    s.levels =
+        schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, area_of_segments(adjoint.attrs, bytes))
+            .levels();
   for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
@@ -99,10 +102,12 @@ void note_inner_tiers(Graph& g, const PoseOptions& options) {
     std::vector<std::int64_t> held(options.tiers.size(), 0);
     for (const Graph& region : n.regions) {
       if (!has_loops(region)) continue;
-      const PlannedRegion& planned = options.regions->at(region, n.attrs.integer("inner", RegionCache::kWhatever), options);
+      const PlannedRegion& planned =
+          options.regions->at(region, n.attrs.integer("inner", RegionCache::kWhatever), options);
       for (std::size_t k = 0; k < planned.in_tiers.size(); ++k) held[k] += planned.in_tiers[k];
     }
-    if (std::any_of(held.begin(), held.end(), [](Bytes b) { return b > 0; })) n.attrs.set("inner_tiers", held);
+    if (std::any_of(held.begin(), held.end(), [](Bytes b) { return b > 0; }))
+      n.attrs.set("inner_tiers", held);
   }
 }
 
@@ -127,7 +132,9 @@ class Loop {
     const auto seconds = [&](const Graph& region) {
       return options.regions->at(region, inner, options).seconds;
     };
-    LoopCosts plain{.trips = adjoint.attrs.integer("trips"), .state = state_bytes(adjoint), .online = saving.op == &while_saving_op};
+    LoopCosts plain{.trips = adjoint.attrs.integer("trips"),
+                    .state = state_bytes(adjoint),
+                    .online = saving.op == &while_saving_op};
     plain.body = seconds(saving.regions[0]) + (plain.online ? seconds(saving.regions[1]) : 0);
     plain.advance = seconds(adjoint.regions[0]);
     plain.adjoint = seconds(adjoint.regions[1]);
@@ -196,7 +203,9 @@ class Loop {
       if (choice.tier >= 0) g.nodes[n].attrs.set("tier", choice.tier).set("store", store);
       if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period).set("longest", choice.period);
       if (!choice.splits.empty())
-        g.nodes[n].attrs.set("splits", choice.splits).set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
+        g.nodes[n]
+            .attrs.set("splits", choice.splits)
+            .set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
       if (choice.extra >= 0) g.nodes[n].attrs.set("extra", choice.extra);
     }
     set_area(g, pair_, choice.area);
@@ -215,7 +224,8 @@ class Loop {
       Bytes area = used(c, bytes);
       const auto consider = [&](std::int64_t tier) {
         const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
-        if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, tier, c.period, c.splits, -1, area};
+        if (best.seconds < 0 || seconds < best.seconds)
+          best = {seconds, i, tier, c.period, c.splits, -1, area};
       };
       consider(-1);
       if (area == c.most() || c.state == 0 || c.online || bytes < 2 * c.state) continue;
@@ -245,7 +255,8 @@ class Loop {
       if (c.online || places >= c.trips - 1) return best;
       c.split_in_area(beside, places, grid);
       const double seconds = c.first_sweep(bytes) + c.reverse_sweep(bytes);
-      if (best.seconds < 0 || seconds < best.seconds) best = {seconds, i, -1, 0, c.splits, beside, places * c.state};
+      if (best.seconds < 0 || seconds < best.seconds)
+        best = {seconds, i, -1, 0, c.splits, beside, places * c.state};
     }
     return best;
   }
@@ -265,13 +276,17 @@ std::vector<Bytes> share(const std::vector<Loop>& loops, Bytes bytes) {
     Bytes best_area = 0;
     double best_rate = 0;
     for (std::size_t i = 0; i < loops.size(); ++i) {
-      // In steps that grow, so that a million slots are shared out in a few rounds.
-      const Bytes next =
-          std::min({loops[i].most(), areas[i] + bytes, areas[i] + std::max(loops[i].state(), areas[i] / 8)});
-      if (next <= areas[i]) continue;
-      const double rate =
-          (loops[i].seconds(areas[i]) - loops[i].seconds(next)) / static_cast<double>(next - areas[i]);
-      if (best == loops.size() || rate > best_rate) best = i, best_area = next, best_rate = rate;
+      // In steps that grow, so that a million slots are shared out in a few rounds; several at once, for a state may need a little more
+      // than one, and the first bytes save nothing then.
+      const Bytes most = std::min(loops[i].most(), areas[i] + bytes);
+      const double now = loops[i].seconds(areas[i]);
+      Bytes step = std::max(loops[i].state(), areas[i] / 8);
+      for (int doubled = 0; doubled < 4 && areas[i] < most; ++doubled, step *= 2) {
+        const Bytes next = std::min(most, areas[i] + step);
+        const double rate = (now - loops[i].seconds(next)) / static_cast<double>(next - areas[i]);
+        if (best == loops.size() || rate > best_rate) best = i, best_area = next, best_rate = rate;
+        if (next == most) break;
+      }
     }
     if (best == loops.size()) return areas;
     bytes -= best_area - areas[best];
@@ -310,7 +325,8 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes) {
   constexpr std::int64_t kUnits = 20;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   // Loops are in the order of their adjoints: the last of them keeps its states longest.
-  std::vector<double> later(kUnits + 1, 0);  // of the loops that run behind, by the units that are left to them
+  std::vector<double> later(kUnits + 1,
+                            0);  // of the loops that run behind, by the units that are left to them
   std::vector<std::vector<std::pair<std::int64_t, bool>>> taken(loops.size());
   for (std::size_t i = 0; i < loops.size(); ++i) {
     std::vector<double> next(kUnits + 1, 0);
@@ -318,10 +334,12 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes) {
     for (std::int64_t left = 0; left <= kUnits; ++left) {
       for (std::int64_t units = 0; units <= left; ++units) {
         const Bytes kept = bytes * units / kUnits, beside = bytes * (left - units) / kUnits;
-        const double whole = loops[i].seconds(kept), split = units < left ? loops[i].seconds(kept, beside) : -1;
+        const double whole = loops[i].seconds(kept),
+                     split = units < left ? loops[i].seconds(kept, beside) : -1;
         const bool splits = split >= 0 && split < whole;
         const double seconds = (splits ? split : whole) + later[at(left - units)];
-        if (units == 0 || seconds < next[at(left)]) next[at(left)] = seconds, taken[i][at(left)] = {units, splits};
+        if (units == 0 || seconds < next[at(left)])
+          next[at(left)] = seconds, taken[i][at(left)] = {units, splits};
       }
     }
     later = std::move(next);
@@ -410,7 +428,9 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
       }
       return t.fits;
     };
-    const auto consider = [&](Bytes bytes) { return keep_if_better(with_areas(graph, loops, share(loops, bytes), inner)); };
+    const auto consider = [&](Bytes bytes) {
+      return keep_if_better(with_areas(graph, loops, share(loops, bytes), inner));
+    };
     if (!consider(0)) continue;
     // Halving between what fits and what does not, until a snapshot more or less is all the difference.
     Bytes most = 0, unit = std::numeric_limits<Bytes>::max();
@@ -466,7 +486,8 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
       continue;
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
     const std::int64_t places = online_places(s.bytes, s.state, s.trips);
-    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape, s.counted ? places * s.state : area_of_segments(n.attrs, s.bytes));
+    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape,
+                                s.counted ? places * s.state : area_of_segments(n.attrs, s.bytes));
     Bytes step = 0;
     for (std::size_t r = 0; r < n.regions.size(); ++r) {
       const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
@@ -493,10 +514,15 @@ std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& gi
       if (sized.taped())
         kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
     }
+    const auto runs = [](double n) {
+      return n < 99.5 ? fmt::format("{:.2g}", n) : with_commas(std::llround(n));
+    };
     lines.push_back(fmt::format(
-        "{}{} steps of {} in {}: {} and a {} step; {:.2g} forward runs a step (at least {:.2g}); all states would take {}",
-        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state), format_bytes(s.bytes + s.extra + step), kept, format_bytes(step),
-        costs.forward_runs(s.bytes), costs.least_forward_runs(s.bytes), format_bytes((s.trips - 1) * s.state)));
+        "{}{} steps of {} in {}: {} and a {} step; {} forward runs a step (at least {}); all states "
+        "would take {}",
+        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state),
+        format_bytes(s.bytes + s.extra + step), kept, format_bytes(step), runs(costs.forward_runs(s.bytes)),
+        runs(costs.least_forward_runs(s.bytes)), format_bytes((s.trips - 1) * s.state)));
   }
   return lines;
 }

@@ -246,14 +246,17 @@ void reverse_unequal(Loop& loop, std::int64_t steps, const CheckpointOptions& op
 schedule::TierSplits splits_for(Loop& loop, const LoopFiles& files, std::span<const std::byte> first_state,
                                 std::int64_t steps, const CheckpointOptions& options,
                                 const std::function<std::int64_t(std::int64_t)>& forward_steps, Bytes state) {
-  if (auto known = files.read_splits()) return *known;
+  const std::int64_t places = std::max<std::int64_t>(0, options.disk / std::max<Bytes>(state, 1));
+  // Unless there is less room on disk now.
+  if (auto known = files.read_splits(); known && schedule::tier_shape(*known, steps).places <= places)
+    return *known;
+  files.remove_states();
   const auto seconds = [](const auto& f) {
     const double start = seconds_now(CLOCK_MONOTONIC);
     f();
     return seconds_now(CLOCK_MONOTONIC) - start;
   };
   schedule::TierPrices prices{.hidden = false};
-  const std::int64_t places = std::max<std::int64_t>(0, options.disk / std::max<Bytes>(state, 1));
   if (places > 0) {
     const double step = std::max(1e-9, seconds([&] { loop.advance(0); }));
     loop.restore(first_state.data());
@@ -362,6 +365,7 @@ void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions&
   });
   files.remove_progress();
   files.remove_splits();
+  files.remove_states();
   report.measured_peak = account.peak;
 }
 
@@ -378,6 +382,11 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
     loop.finish();
     return report;
   }
+  if (!options.steps.empty() && !options.folder.empty())
+    fail(Error::Kind::usage,
+         "[checkpointed] sizes of {} steps vs snapshots in '{}', which are for equal steps; leave one of "
+         "them away",
+         options.steps.size(), options.folder);
   if (!options.steps.empty()) {
     reverse_unequal(loop, steps, options, report);
     return report;

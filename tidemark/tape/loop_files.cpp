@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "tidemark/base/error.h"
@@ -147,6 +148,23 @@ void LoopFiles::write_state(std::int64_t step, std::span<const std::byte> state)
   write(state_path(step), step, state);
 }
 void LoopFiles::remove_state(std::int64_t step) const { ::unlink(state_path(step).c_str()); }
+
+void LoopFiles::remove_states() const {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // a folder that cannot be read has none
+  std::vector<fs::path> ours;
+  for (auto it = fs::directory_iterator(folder_, ignored); !ignored && it != fs::directory_iterator();
+       it.increment(ignored)) {
+    if (!it->path().filename().string().starts_with("state-")) continue;
+    const File file(it->path(), O_RDONLY);
+    Header header;
+    if (file.fd() >= 0 && read_all(file.fd(), &header, sizeof header) == sizeof header &&
+        std::memcmp(header.magic, Header().magic, sizeof header.magic) == 0 &&
+        LoopIdentity{header.steps, header.given} == identity_)
+      ours.push_back(it->path());
+  }
+  for (const fs::path& path : ours) fs::remove(path, ignored);
+}
 
 std::optional<LoopFiles::Progress> LoopFiles::read_progress() const {
   Progress progress;

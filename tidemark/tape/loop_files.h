@@ -29,6 +29,7 @@ class LoopFiles {
   bool has_state(std::int64_t step) const;
   void write_state(std::int64_t step, std::span<const std::byte> state) const;
   void remove_state(std::int64_t step) const;
+  void remove_states() const;  // all of this loop
 
   struct Progress {
     std::int64_t left = 0;  // steps not yet reversed
