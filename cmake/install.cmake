@@ -6,6 +6,15 @@ install(DIRECTORY tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHIN
 # For people to start from; the library has them in it.
 install(DIRECTORY profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark FILES_MATCHING PATTERN "*.json")
 if(TARGET tidemark_program)
+  # Libraries that the system does not look for (oneDNN, HiGHS) are found where they were when it was built.
+  set(rpath "")
+  foreach(library IN LISTS DNNL_LIBRARY HIGHS_LIBRARY)
+    if(EXISTS "${library}")
+      cmake_path(GET library PARENT_PATH folder)
+      list(APPEND rpath "${folder}")
+    endif()
+  endforeach()
+  set_target_properties(tidemark_program PROPERTIES INSTALL_RPATH "${rpath}")
   install(TARGETS tidemark_program DESTINATION ${CMAKE_INSTALL_BINDIR})
   # Made when the program is built; a build of the library alone has none.
   install(FILES ${CMAKE_BINARY_DIR}/share/tidemark.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)

@@ -8,3 +8,4 @@ cmake --install "$build" --prefix "$prefix/installed" >/dev/null
 cmake -S "$source/tests/install" -B "$prefix/consumer" -DCMAKE_PREFIX_PATH="$prefix/installed" -DCMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build "$prefix/consumer" >/dev/null
 "$prefix/consumer/consumer"
+if [ -x "$prefix/installed/bin/tidemark" ]; then env -u LD_LIBRARY_PATH "$prefix/installed/bin/tidemark" --version; fi

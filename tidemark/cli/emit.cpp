@@ -23,9 +23,9 @@ class EmitVerb : public Command {
     args.option("-o,--output", output_, "Write the file there instead of to standard output");
     args.flag("--json", json_, "With -o: print {lines, tasks, arena, peak}");
     args.footer(
-        "A loop for each task, one arena with its offsets, libm and nothing else. Products are plain loops; "
-        "an op that has\n"
-        "none (convolutions, attention and others) is refused by name.\n"
+        "A loop for each task, one arena with its offsets, libm and nothing else. Products, convolutions and "
+        "attention are plain\n"
+        "loops; an op that has none (sort, random numbers and others) is refused by name.\n"
         "Example: tidemark emit mlp --batch 512 --budget 90% -o step.cpp");
   }
   int run() override {

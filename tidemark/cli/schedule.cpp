@@ -80,7 +80,10 @@ class ScheduleVerb : public Command {
   // More than are counted within minutes.
   [[noreturn]] void refuse_to_carry_out() const {
     std::string closed;
-    if (name_ == "revolve" && spec_.slots >= 1 && spec_.write == 0 && spec_.read == 0) {
+    constexpr std::int64_t kMostClosed =
+        1'000'000'000'000;  // with one slot the form has as many terms as its root
+    if (name_ == "revolve" && spec_.slots >= 1 && spec_.write == 0 && spec_.read == 0 &&
+        spec_.steps <= kMostClosed) {
       const std::int64_t forward = schedule::revolve_forward_steps(spec_.steps, spec_.slots);
       closed = forward < 0
                    ? "; by its closed form it runs more than 2^60 forward steps"

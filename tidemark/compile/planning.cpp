@@ -87,7 +87,13 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
 // The plan of a file, for the times that the problem has now; or why it is none for it.
 std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budget, Planned& planned) {
   const plan::Problem& problem = posed.problem;
-  plan::Plan plan = plan::read_plan(problem, json);
+  plan::Plan plan;
+  try {
+    plan = plan::read_plan(problem, json);
+  } catch (const Error& e) {
+    if (e.kind() == Error::Kind::internal) throw;
+    return e.what();
+  }
   const plan::Replay now = plan::replay(problem, plan);
   if (!now.broken.empty()) return now.broken;
   if (!plan.has_arena) return "it has no offsets";

@@ -115,6 +115,7 @@ class Curve {
 }  // namespace
 
 std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) {
+  if (options.points < 1) fail(Error::Kind::usage, "[frontier] {} points vs at least one", options.points);
   return Curve(problem, options).run();
 }
 
