@@ -129,7 +129,7 @@ void offer(MakerPass& pass, plan::TaskId t, const Node& reader, std::size_t i) {
         pass.is_constant(part.buffer) || (pass.is_passing(part.buffer) && pass.uses_from(part.buffer, t) > 0);
     const bool own = std::any_of(operands.in.begin(), operands.in.end(),
                                  [&](const BufferPart& p) { return p.buffer == part.buffer; });
-    if (!there && !own) return;
+    if ((!there && !own) || pass.next_update(part.buffer, made_by) < t) return;
   }
   const Op& op = reader.op == &fused_fold_op ? fused_fold_op : fused_op;
   KernelSpec spec{.in = m.in, .attrs = {}, .threads = pass.options.threads};

@@ -168,6 +168,10 @@ bool offer_path(MakerPass& pass, plan::TaskId t, const Node& node, const Graph& 
   const auto [from, to] = longest_gap(pass, x, t);
   if (from < 0) return false;
   Chain chain = chain_of(pass, node, operands, region, o, path);
+  // In front of the first update of a parameter that the chain reads: behind it the way back would begin from another one.
+  plan::TaskId before = to;
+  for (const BufferPart& p : chain.parts) before = std::min(before, pass.next_update(p.buffer, t));
+  if (before <= from) return false;
   const plan::TaskId behind = from;
   if (std::any_of(chain.parts.begin() + 1, chain.parts.end(),
                   [&](const BufferPart& p) { return depends_on(pass, p.buffer, x, behind); }))
@@ -208,7 +212,7 @@ bool offer_path(MakerPass& pass, plan::TaskId t, const Node& node, const Graph& 
   };
   if (!plain)
     add({.before = from + 1, .kernel = std::move(kernel.encode)}, "residual of inverse", x, residual);
-  add({.before = to, .kernel = std::move(kernel.decode)}, "inverse", residual, x);
+  add({.before = before, .kernel = std::move(kernel.decode)}, "inverse", residual, x);
   // The other operands have to be made again where nobody else wants them.
   for (std::size_t k = 1; k < chain.parts.size(); ++k) {
     const plan::BufferId f = chain.parts[k].buffer;

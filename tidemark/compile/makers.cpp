@@ -54,6 +54,15 @@ plan::TaskId MakerPass::use_before(plan::BufferId b, plan::TaskId t) const {
   return found == list.begin() ? -1 : found[-1];
 }
 
+plan::TaskId MakerPass::next_update(plan::BufferId b, plan::TaskId t) const {
+  const auto& list = uses_[at(b)];
+  for (auto use = std::lower_bound(list.begin(), list.end(), t); updated_[at(b)] && use != list.end(); ++use) {
+    const plan::Task& task = posed.problem.tasks[at(*use)];
+    if (contains(task.reads, b) && contains(task.writes, b)) return *use;
+  }
+  return static_cast<plan::TaskId>(until_.size()) - 1;
+}
+
 int MakerPass::uses_from(plan::BufferId b, plan::TaskId t) const {
   const auto& list = uses_[at(b)];
   return static_cast<int>(list.end() - std::lower_bound(list.begin(), list.end(), t));

@@ -401,7 +401,8 @@ class StageTree {
   bool along_ray(Node& node, const std::vector<double>& above) {
     const std::vector<double> ray = program_.multipliers();
     for (const double sign : {1.0, -1.0}) {
-      for (double times = 1; times < 1e7; times *= 10) {
+      for (int power = 0; power < 7; ++power) {
+        const double times = std::pow(10.0, power);
         std::vector<double> sum = above;
         for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = std::max(0.0, sum[r] + sign * times * ray[r]);
         program_.set_multipliers(std::move(sum));

@@ -68,7 +68,7 @@ class HandLoop final : public Loop {
   }
   void restore_adjoint(std::span<const std::byte> from) override { fields::read(adjoints_, from.data()); }
   Bytes settle() override { return last_; }
-  Bytes beside() const override { return 2 * fields::bytes(state_); }
+  Bytes beside() const override { return 2 * fields::bytes(state_) + fields::bytes(adjoints_); }
   Adjoints& adjoints() { return adjoints_; }
 
  private:
