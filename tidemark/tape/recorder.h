@@ -34,8 +34,7 @@ TIDEMARK_INLINE bool same_bits(const Real& a, const Real& b) {
   else if constexpr (sizeof(Real) == 4)
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
   else
-    return std::memcmp(&a, &b, sizeof(Real)) ==
-           0;  // NOLINT(bugprone-suspicious-memory-comparison): bits are what is asked
+    return std::memcmp(&a, &b, sizeof(Real)) == 0;  // NOLINT(bugprone-suspicious-memory-comparison): bits
 }
 
 // Which leaves of an expression are arguments: those that are not another one's repetition. Wider statements, and those
