@@ -237,7 +237,6 @@ TEST(Proof, hostile_text_is_refused_without_a_crash) {
 
 // Several moments: the chain's memory for recomputation itself is what a single moment does not see.
 TEST(Proof, several_moments_prove_more_than_one_where_recomputation_needs_memory) {
-  if (!stages_available()) GTEST_SKIP() << "built without HiGHS: bounds use one moment only";
   int more = 0;
   for (int n = 6; n < 14; ++n) {
     Problem p = mirror(n);
@@ -252,7 +251,7 @@ TEST(Proof, several_moments_prove_more_than_one_where_recomputation_needs_memory
       EXPECT_EQ(verify_proof(p, claim(many, budget)), "") << n << " at " << budget << "\n" << many.proof.json;
     }
   }
-  EXPECT_GT(more, 0);
+  EXPECT_EQ(more > 0, stages_available());  // without HiGHS one moment is all there is, as sound
 }
 
 TEST(Proof, verifies_on_the_traced_problems) {
@@ -275,7 +274,6 @@ TEST(Proof, verifies_on_the_traced_problems) {
 }
 
 TEST(Proof, branches_over_several_moments_are_proven_and_never_above_a_plan) {
-  if (!stages_available()) GTEST_SKIP() << "built without HiGHS: there are no programs of several moments";
   int branched = 0, better = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomProblem shape;
@@ -304,8 +302,8 @@ TEST(Proof, branches_over_several_moments_are_proven_and_never_above_a_plan) {
       EXPECT_NE(verify_proof(p, stated), "") << seed;
     }
   }
-  EXPECT_GT(branched, 2);
-  EXPECT_GT(better, 1);
+  EXPECT_EQ(branched > 2, stages_available());
+  EXPECT_EQ(better > 1, stages_available());
 }
 
 }  // namespace

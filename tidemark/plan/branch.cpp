@@ -29,7 +29,7 @@ class Tree {
     root.choices = solve(root, {});
     nodes_.push_back(std::move(root));
     for (int leaves = 1; leaves < o_.leaves; ++leaves) {
-      const int worst = lowest_leaf();
+      const int worst = lowest_leaf(nodes_);
       if (nodes_[at(worst)].choices.empty() || nodes_[at(worst)].seconds >= o_.enough || !o_.go_on()) break;
       split(worst);
     }
@@ -101,15 +101,6 @@ class Tree {
     nodes_[at(parent)].left = static_cast<int>(nodes_.size());
     nodes_.push_back(std::move(best.first));
     nodes_.push_back(std::move(best.second));
-  }
-
-  int lowest_leaf() const {
-    int lowest = -1;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].left < 0 && (lowest < 0 || nodes_[i].seconds < nodes_[at(lowest)].seconds))
-        lowest = static_cast<int>(i);
-    }
-    return lowest;
   }
 
   Certificate certificate() {

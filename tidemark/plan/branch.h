@@ -4,11 +4,24 @@
 
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "tidemark/plan/certificate.h"
 #include "tidemark/plan/cut.h"
 
 namespace tidemark::plan {
+
+// Of a tree of nodes with `seconds` and `left`, -1 in a leaf: the leaf with the lowest bound.
+template <typename Node>
+int lowest_leaf(const std::vector<Node>& nodes) {
+  int lowest = -1;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].left < 0 &&
+        (lowest < 0 || nodes[i].seconds < nodes[static_cast<std::size_t>(lowest)].seconds))
+      lowest = static_cast<int>(i);
+  }
+  return lowest;
+}
 
 struct BranchOptions {
   Bytes budget = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #ifdef TIDEMARK_WITH_HIGHS
+#include "tidemark/plan/branch.h"
 #include "tidemark/plan/highs_limit.h"
 #endif
 
@@ -360,9 +361,9 @@ class StageTree {
       const Node& worst = nodes_[at(lowest)];
       if (worst.open.column < 0 || worst.seconds >= o_.enough || !o_.go_on()) break;
       if (!split(lowest)) break;
-      lowest = lowest_leaf();
+      lowest = lowest_leaf(nodes_);
     }
-    out.seconds = nodes_[at(lowest_leaf())].seconds;
+    out.seconds = nodes_[at(lowest_leaf(nodes_))].seconds;
     for (const Moment& m : facts_.facts()) out.certificate.moments.push_back(m.task);
     out.certificate.unit_exponent = unit_;
     std::vector<int> stack{0};
@@ -437,15 +438,6 @@ class StageTree {
     nodes_[at(parent)].leaf = {};
     for (Node& child : children) nodes_.push_back(std::move(child));
     return true;
-  }
-
-  int lowest_leaf() const {
-    int lowest = -1;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].left < 0 && (lowest < 0 || nodes_[i].seconds < nodes_[at(lowest)].seconds))
-        lowest = static_cast<int>(i);
-    }
-    return lowest;
   }
 
   const StageBranchOptions& o_;

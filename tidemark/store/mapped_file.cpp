@@ -3,9 +3,9 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -35,22 +35,31 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(data_, static_cast<std::size_t>(bytes_));
 }
 
-int MappedFile::copy(std::byte* to, const std::byte* from, Bytes bytes, bool out) {
-  // The kernel copies within the process and says where a page is not to be had.
-  const pid_t self = getpid();
-  for (Bytes done = 0; done < bytes;) {
-    const auto rest = static_cast<std::size_t>(bytes - done);
-    const iovec target{to + done, rest}, source{const_cast<std::byte*>(from) + done, rest};
-    const ssize_t n = out ? process_vm_writev(self, &source, 1, &target, 1, 0)
-                          : process_vm_readv(self, &target, 1, &source, 1, 0);
-    if (n < 0 && (errno == ENOSYS || errno == EPERM)) {
-      std::memcpy(to + done, from + done, rest);
-      return 0;
+int MappedFile::copy(std::byte* to, const std::byte* from, Bytes bytes) {
+  // By way of a pipe: the kernel, which copies in and out of it, says where a page is not to be had.
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  constexpr Bytes kPart = 64_KiB;  // as much as an empty pipe takes at once
+  const auto moved = [](auto call) {
+    ssize_t n = call();
+    while (n < 0 && errno == EINTR) n = call();
+    return n;
+  };
+  bool all = true;
+  for (Bytes done = 0; all && done < bytes;) {
+    const auto part = static_cast<std::size_t>(std::min(kPart, bytes - done));
+    ssize_t in = moved([&] { return write(ends[1], from + done, part); });
+    all = in > 0;
+    while (all && in > 0) {
+      const ssize_t out = moved([&] { return read(ends[0], to + done, static_cast<std::size_t>(in)); });
+      all = out > 0;
+      in -= out;
+      done += out;
     }
-    if (n <= 0) return EIO;
-    done += n;
   }
-  return 0;
+  close(ends[0]);
+  close(ends[1]);
+  return all ? 0 : EIO;
 }
 
 void MappedFile::leave(const std::byte* data, Bytes bytes) {

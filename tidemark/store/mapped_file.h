@@ -18,10 +18,9 @@ class TIDEMARK_API MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::byte* data() const { return data_; }
-  // Copies between memory and such a file, one of which `to` and `from` lie in; `out`: `to` does. Returns 0, or EIO where the medium
-  // does not give a page or take one (an ordinary copy would end the process by SIGBUS); a system that lacks the calls for it copies
-  // as usual.
-  static int copy(std::byte* to, const std::byte* from, Bytes bytes, bool out);
+  // Copies between memory and such a file. Returns 0, or EIO where the medium does not give a page or take one: an ordinary copy would
+  // end the process by SIGBUS.
+  static int copy(std::byte* to, const std::byte* from, Bytes bytes);
   // Pages of such a file that lie in [data, data + bytes) and were used leave the process; the file has them.
   static void leave(const std::byte* data, Bytes bytes);
 

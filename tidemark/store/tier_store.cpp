@@ -96,7 +96,7 @@ void TierStore::carry_out(FileStream* file, bool out, Slot& s) {
   const auto n = static_cast<std::size_t>(s.bytes);
   if (n == 0) return;
   if (s.outside && file != nullptr) {
-    s.outcome = MappedFile::copy(s.to, s.from, s.bytes, out);
+    s.outcome = MappedFile::copy(s.to, s.from, s.bytes);
     MappedFile::leave(out ? s.to : s.from, s.bytes);
   } else if (s.outside) {
     std::memcpy(s.to, s.from, n);
