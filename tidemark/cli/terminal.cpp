@@ -76,6 +76,16 @@ std::string text_of(const Error& error) {
   for (const std::string_view cure : {kTierHelps, kTierForState}) {
     if (const std::size_t at = text.find(cure); at != std::string::npos) text.erase(at, cure.size());
   }
+  // Changes that fit are named as C++ has them.
+  for (const auto& [cpp, ours] :
+       {std::pair(".micro_batches = ", "--micro-batches "), std::pair(".tiers = {host(", "--host ")}) {
+    const std::string_view old = cpp;
+    const std::size_t at = text.find(old);
+    if (at == std::string::npos) continue;
+    text.replace(at, old.size(), ours);
+    if (const std::size_t end = text.find(")}", at); old.ends_with('(') && end != std::string::npos)
+      text.erase(end, 2);
+  }
   return text;
 }
 

@@ -13,9 +13,7 @@ namespace tidemark {
 namespace {
 
 std::vector<Type> infer_fft(const InferArgs& a) {
-  require_float(a, 0);
-  if (size_of(type_of(a, 0).dtype) < size_of(DType::f32))  // the function below casts
-    fail(Error::Kind::usage, "[fft] {} vs f32 or f64", to_string(type_of(a, 0)));
+  require_wide_float(a, 0);
   if (type_of(a, 0) != type_of(a, 1)) {
     fail(Error::Kind::usage, "[fft] real part {} vs imaginary part {}", to_string(type_of(a, 0)), to_string(type_of(a, 1)));
   }
@@ -27,7 +25,7 @@ const Op& fft_op();
 
 Complex transform(const Complex& x, bool inverse, Where where) {
   const DType dtype = x.re.dtype();
-  if (is_float(dtype) && size_of(dtype) < size_of(DType::f32) && x.im.dtype() == dtype) {
+  if (is_narrow(dtype) && x.im.dtype() == dtype) {
     const Called called("fft", where);
     const Complex wide = transform({cast(x.re, DType::f32, where), cast(x.im, DType::f32, where)}, inverse, where);
     return {cast(wide.re, dtype, where), cast(wide.im, dtype, where)};

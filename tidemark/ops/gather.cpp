@@ -124,10 +124,8 @@ constinit const Op index_add_op{
         },
 };
 // Sums in bf16 and f16 would end where a term is less than half a unit of the sum: they are made in f32 and rounded once.
-bool sums_narrow(const Tensor& x) { return is_float(x.dtype()) && size_of(x.dtype()) < size_of(DType::f32); }
-
 Tensor add_rows(const Tensor& indices, const Tensor& updates, const Shape& result, int axis) {
-  if (sums_narrow(updates))
+  if (is_narrow(updates.dtype()))
     return cast(add_rows(indices, cast(updates, DType::f32), result, axis), updates.dtype());
   return apply1(index_add_op, {indices, updates}, {{"axis", std::int64_t{axis}}, {"shape", result.sizes()}},
                 Where{});
@@ -279,7 +277,7 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
 }
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis, Where where) {
   const Called called("scatter_add", where);
-  if (sums_narrow(x) && updates.dtype() == x.dtype())
+  if (is_narrow(x.dtype()) && updates.dtype() == x.dtype())
     return cast(
         scatter_add(cast(x, DType::f32, where), indices, cast(updates, DType::f32, where), axis, where),
         x.dtype(), where);

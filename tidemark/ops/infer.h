@@ -12,6 +12,14 @@ inline void require_float(const InferArgs& a, int i) {
   if (!is_float(type_of(a, i).dtype))
     fail(Error::Kind::usage, "[{}] {} is not a floating type; cast it", a.op, to_string(type_of(a, i)));
 }
+// bf16 and f16: storage types, whose arithmetic is that of f32.
+inline bool is_narrow(DType d) { return is_float(d) && size_of(d) < size_of(DType::f32); }
+// For ops that know wide types only; the functions in front of them cast.
+inline void require_wide_float(const InferArgs& a, int i) {
+  require_float(a, i);
+  if (is_narrow(type_of(a, i).dtype))
+    fail(Error::Kind::usage, "[{}] {} vs f32 or f64", a.op, to_string(type_of(a, i)));
+}
 inline void require_number(const InferArgs& a, int i) {
   if (type_of(a, i).dtype == DType::boolean)
     fail(Error::Kind::usage, "[{}] {} is not a number; cast it", a.op, to_string(type_of(a, i)));

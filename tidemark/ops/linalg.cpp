@@ -11,15 +11,8 @@
 namespace tidemark {
 namespace {
 
-// The arithmetic of bf16 and f16 is that of f32; the functions below cast, these ops do not know the types.
-void require_wide(const InferArgs& a) {
-  require_float(a, 0);
-  if (size_of(type_of(a, 0).dtype) < size_of(DType::f32))
-    fail(Error::Kind::usage, "[{}] {} vs f32 or f64", a.op, to_string(type_of(a, 0)));
-}
-
 Type square_matrices(const InferArgs& a) {
-  require_wide(a);
+  require_wide_float(a, 0);
   const Type& type = type_of(a, 0);
   if (type.shape.rank() < 2 || type.shape[-1] != type.shape[-2]) {
     fail(Error::Kind::usage, "[{}] {} is not square in its last two axes", a.op, to_string(type.shape));
@@ -198,13 +191,11 @@ const Op& solve_op() {
 }  // namespace
 
 namespace {
-bool is_narrow(const Tensor& x) { return is_float(x.dtype()) && size_of(x.dtype()) < size_of(DType::f32); }
-
 // f(A, B) with B a matrix, and the leading axes of both broadcast.
 template <typename F>
 Tensor with_right_sides(const char* name, const Tensor& a, const Tensor& b, Where where, const F& f) {
   const Called called(name, where);
-  if (is_narrow(a) && a.dtype() == b.dtype())
+  if (is_narrow(a.dtype()) && a.dtype() == b.dtype())
     return cast(with_right_sides(name, cast(a, DType::f32, where), cast(b, DType::f32, where), where, f),
                 a.dtype(), where);
   if (b.rank() == 1) return squeeze(with_right_sides(name, a, unsqueeze(b, 1, where), where, f), -1, where);
@@ -225,7 +216,7 @@ Tensor with_right_sides(const char* name, const Tensor& a, const Tensor& b, Wher
 
 Tensor cholesky(const Tensor& a, Where where) {
   const Called called("cholesky", where);
-  if (is_narrow(a)) return cast(cholesky(cast(a, DType::f32, where), where), a.dtype(), where);
+  if (is_narrow(a.dtype())) return cast(cholesky(cast(a, DType::f32, where), where), a.dtype(), where);
   return apply1(cholesky_op(), {a}, {}, where);
 }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, const TriangularOptions& options, Where where) {

@@ -194,7 +194,7 @@ Tensor mean(const Tensor& x, const Axes& axes, Keep keep, Where where) {
   if (!is_float(x.dtype()))
     fail(Error::Kind::usage, "[mean] {} is not a floating type; cast it", to_string(x.type()));
   // The sum of many narrow numbers may be beyond their range where the mean is not.
-  if (size_of(x.dtype()) < size_of(DType::f32))
+  if (is_narrow(x.dtype()))
     return cast(mean(cast(x, DType::f32, where), axes, keep, where), x.dtype(), where);
   const Tensor total = sum(x, axes, keep, where);
   const std::int64_t count = total.numel() == 0 ? 1 : x.numel() / total.numel();
