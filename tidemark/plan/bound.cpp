@@ -68,10 +68,9 @@ class Search {
         weigh_links();
       if (result_.moment >= 0 && !result_.infeasible) {
         search_more_moments();
-        if (certificate_.moments.size() > 1)
-          branch_at_moments();
-        else
-          branch_at_best();
+        if (certificate_.moments.size() > 1) branch_at_moments();
+        // One moment in many leaves may prove more than several in few.
+        if (result_.seconds < o_.known_seconds) branch_at_best();
       }
     }
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
@@ -127,7 +126,10 @@ class Search {
     constexpr std::int64_t kMostRows = 400'000;
     const auto rows = static_cast<std::int64_t>(certificate_.leaves[0].need.size() +
                                                 certificate_.leaves[0].keep.size() + 1);
+    // Half of what is left; the rest is for branching at one moment.
     double begun = limit_.elapsed(), longest = 0;
+    const double until = 0.5 * (begun + o_.time_limit);
+    const std::int64_t most_cuts = result_.cuts + (o_.effort - result_.cuts) / 2;
     StageBranchOptions options{
         .budget = o_.budget,
         .enough = o_.known_seconds,
@@ -138,7 +140,7 @@ class Search {
       longest = std::max(longest, now - begun);
       begun = now;
       const std::int64_t cuts = 2 * cuts_for_program(certificate_.moments.size());
-      if (now + 2 * longest > o_.time_limit || result_.cuts + cuts > o_.effort) return false;
+      if (now + 2 * longest > until || result_.cuts + cuts > most_cuts) return false;
       result_.cuts += cuts;
       return true;
     };
