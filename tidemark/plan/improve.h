@@ -32,7 +32,10 @@ class Improve {
   // The other way round: keeps what a run makes again and drops one of the values that it was made from, which nothing else may need for long.
   bool swap(double slack);
 
-  // The same with a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
+  // Moves a run that touches many bytes, with the updates that end the life of what it makes, and makes again what that takes.
+  bool relocate(double slack);
+
+  // Ruin and recreate of a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
   bool shake(double share);
 
   Rng& rng() { return rng_; }
@@ -48,10 +51,15 @@ class Improve {
   std::int32_t gap_begin(std::int32_t slot) const;
   bool drop_and_prune(BufferId b, std::int32_t at);
   bool move_before(std::int32_t from, std::int32_t to);
+  std::int32_t next_touch(std::int32_t slot) const;
+  std::int32_t any_run_of_many_bytes();
+  std::int32_t with_followers(std::vector<std::int32_t>& group) const;
+  bool put_before(const std::vector<std::int32_t>& group, std::int32_t to);
 
   Timeline* line_;
   Drops* drops_;
   Rng rng_;
+  std::vector<double> bytes_up_to_;  // by buffer, of it and those before
   std::vector<std::int32_t> extra_;  // slots of runs beyond the first of their task
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tidemark/plan/order.h"
+
 namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
@@ -18,6 +20,8 @@ constexpr std::int64_t kKinds =
     4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
+constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
+constexpr std::int64_t kOrderStates = 2000;             // of the search for the order of least peak
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
@@ -232,6 +236,15 @@ void Search::start() {
   const auto late = [&] { return limit_->time_is_up() || (found() && limit_->fraction() > 0.25); };
   // A plan first, then better orders to start from.
   if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
+  if (options_.reorder && n <= kMiddling && !model_->has_copies()) {
+    // What is over at one moment is made again for it; so the fullest moment counts, and not how many are full.
+    orders.push_back(order(*model_->problem,
+                           {.in_place = model_->has_in_place(), .time_limit = 0.05, .effort = kOrderStates}));
+    line_.assign(orders.back(), kRoom);
+    consider();
+    if (found() && best_seconds_ <= floor_) return;
+    if (options_.recompute && !late()) start_from(orders.back(), 0, kFirstRules);
+  }
   if (options_.reorder && n <= kMiddling) {
     const Bytes room = options_.budget - model_->base;
     reorder_.load(orders.front());
@@ -306,6 +319,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   double current = seconds_now(), least = current;
   const bool reorders = options_.reorder && model_->tasks <= kMiddling;
   std::int64_t round = 0, last_success = 0, last_stitched = 0;
+  between_relocated_ = kOften;  // each start has its own order
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
          (length > 0 ? round < length : round <= 2 * last_success + kPatience) && limit_->spend_round()) {
     ++round;
@@ -325,6 +339,14 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       between_reorders_ = std::clamp(better ? between_reorders_ / 2 : between_reorders_ * 1.3, 4.0, 192.0);
       until_reorder_ = static_cast<std::int64_t>(between_reorders_);
       changed |= better;
+    }
+    if (reorders && !copies && --until_relocated_ <= 0) {
+      const double was = line_.seconds();
+      const bool moved = improve_.relocate(slack);
+      const bool better = moved && line_.seconds() < was;
+      between_relocated_ = std::clamp(better ? between_relocated_ / 2 : between_relocated_ * 1.3, 2.0, 192.0);
+      until_relocated_ = static_cast<std::int64_t>(between_relocated_);
+      changed |= moved;
     }
     if (changed) {
       line_.forget_log();
