@@ -91,44 +91,77 @@ void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
   insert_tasks(posed, std::move(added));
 }
 
-}  // namespace
+void pin_down(Posed& posed, const Pin& pin, plan::BufferId b) {
+  const std::string name = posed.problem.buffers[at(b)].name;
+  const plan::TaskId maker = maker_of(posed.problem, b);
+  const bool exact = pin.pattern.find_first_of("*?") == std::string::npos;
+  if (pin.what == keep) {
+    if (maker >= 0) posed.problem.tasks[at(maker)].once = true;
+    return;
+  }
+  if (maker < 0 || posed.problem.tasks[at(maker)].once) {
+    // A pattern may reach over arguments and kept values; a name says exactly this one.
+    if (!exact) return;
+    fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: {}", name,
+         maker < 0 ? "it is an argument or is updated in place" : "its task runs once");
+  }
+  const std::vector<plan::TaskId> readers = late_readers(posed.problem, b, maker);
+  // An output is wanted as it is at the end.
+  const bool output = contains(posed.problem.outputs, b);
+  if (exact && output)
+    fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: it is a result, and kept as such", name);
+  if (!output && !readers.empty()) recompute_for(posed, b, maker, readers);
+}
 
-void apply_pins(Posed& posed, const std::vector<Pin>& pins) {
-  std::vector<char> pinned(posed.problem.buffers.size(), 0);
-  for (const Pin& pin : pins) {
+void refuse_idle(const plan::Problem& problem, const std::vector<Pin>& pins,
+                 const std::vector<std::vector<plan::BufferId>>& decided) {
+  for (std::size_t p = 0; p < pins.size(); ++p) {
+    if (!decided[p].empty()) continue;
+    std::size_t by = pins.size();
     bool any = false;
-    for (plan::BufferId b = 0; b < static_cast<plan::BufferId>(pinned.size()); ++b) {
-      const std::string name = posed.problem.buffers[at(b)].name;
-      if (!names(pin.pattern, name)) continue;
-      any = true;
-      if (pinned[at(b)]) continue;  // the first pin that matches holds
-      pinned[at(b)] = 1;
-      const plan::TaskId maker = maker_of(posed.problem, b);
-      const bool exact = pin.pattern.find_first_of("*?") == std::string::npos;
-      if (pin.what == keep) {
-        if (maker >= 0) posed.problem.tasks[at(maker)].once = true;
-        continue;
+    for (std::size_t before = 0; before < p && by == pins.size(); ++before) {
+      for (const plan::BufferId b : decided[before]) {
+        if (!names(pins[p].pattern, problem.buffers[at(b)].name)) continue;
+        any = true;
+        if (pins[before].what != pins[p].what) by = before;
       }
-      if (maker < 0 || posed.problem.tasks[at(maker)].once) {
-        // A pattern may reach over arguments and kept values; a name says exactly this one.
-        if (!exact) continue;
-        fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: {}", name,
-             maker < 0 ? "it is an argument or is updated in place" : "its task runs once");
-      }
-      const std::vector<plan::TaskId> readers = late_readers(posed.problem, b, maker);
-      // An output is wanted as it is at the end.
-      if (readers.empty() || contains(posed.problem.outputs, b)) {
-        if (exact && contains(posed.problem.outputs, b))
-          fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: it is a result, and kept as such",
-               name);
-        continue;
-      }
-      recompute_for(posed, b, maker, readers);
     }
     if (!any)
       fail(Error::Kind::usage,
            "[pins] no stored value is called '{}'; what is fused into its reader is never stored",
-           pin.pattern);
+           pins[p].pattern);
+    if (by < pins.size())
+      fail(Error::Kind::usage,
+           "[pins] {} decides nothing: {} before it has what it names, and the first that matches counts; "
+           "remove one of them",
+           to_string(pins[p]), to_string(pins[by]));
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Pin& pin) {
+  return fmt::format("{{\"{}\", {}}}", pin.pattern, pin.what == keep ? "keep" : "recompute");
+}
+
+std::vector<std::vector<plan::BufferId>> pinned_buffers(const plan::Problem& problem,
+                                                        const std::vector<Pin>& pins) {
+  std::vector<std::vector<plan::BufferId>> decided(pins.size());
+  for (plan::BufferId b = 0; at(b) < problem.buffers.size(); ++b) {
+    for (std::size_t p = 0; p < pins.size(); ++p) {
+      if (!names(pins[p].pattern, problem.buffers[at(b)].name)) continue;
+      decided[p].push_back(b);
+      break;
+    }
+  }
+  return decided;
+}
+
+void apply_pins(Posed& posed, const std::vector<Pin>& pins) {
+  const auto decided = pinned_buffers(posed.problem, pins);
+  refuse_idle(posed.problem, pins, decided);
+  for (std::size_t p = 0; p < pins.size(); ++p) {
+    for (const plan::BufferId b : decided[p]) pin_down(posed, pins[p], b);
   }
 }
 
