@@ -158,6 +158,11 @@ TEST(Loops, NestedLoopsShareTheBudget) {
     auto tight = compile(step, {.memory = fraction});
     expect_bits(flatten(tight(in)), wanted);
     EXPECT_EQ(tight.plan_for(in).peak_measured(), tight.plan_for(in).peak_predicted());
+    const std::vector<std::string> lines = explain_loops(tight.plan_for(in).graph(), {});
+    ASSERT_GE(lines.size(), 2u);
+    EXPECT_EQ(lines[0].rfind("12 steps of 4.00 KiB in ", 0), 0u) << lines[0];
+    EXPECT_EQ(lines[1].rfind("  in each step: 10 steps of 4.00 KiB in ", 0), 0u) << lines[1];
+    EXPECT_TRUE(explain_loops(tight.plan_for(in).graph(), {}, "no such name").empty());
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "tidemark/ir/graph.h"
 #include "tidemark/ir/storage.h"
+#include "tidemark/ops/loops.h"
 #include "tidemark/schedule/tier_splits.h"
 
 namespace tidemark {
@@ -40,6 +41,23 @@ inline schedule::TierSplits splits_of(const Attrs& attrs) {
 inline Bytes area_of_segments(const Attrs& attrs, Bytes area) { return attrs.integer("extra", area); }
 
 // The steps that the area of a pair reverses at once, at most.
-inline std::int64_t longest_leaf(const Attrs& attrs) { return attrs.integer("longest", attrs.integer("trips")); }
+inline std::int64_t longest_leaf(const Attrs& attrs) {
+  return attrs.integer("longest", attrs.integer("trips"));
+}
+
+// A loop that keeps states and its adjoint, as nodes of a graph.
+struct PairNodes {
+  std::size_t saving, adjoint;
+};
+
+inline std::vector<PairNodes> pairs_of(const Graph& g) {
+  std::vector<PairNodes> pairs;
+  const std::vector<std::int32_t> maker = makers(g);
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    if (g.nodes[n].op == &scan_adjoint_op)
+      pairs.push_back({static_cast<std::size_t>(maker[static_cast<std::size_t>(g.nodes[n].in[0])]), n});
+  }
+  return pairs;
+}
 
 }  // namespace tidemark

@@ -2,10 +2,8 @@
 #include "tidemark/compile/loops.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "tidemark/base/text.h"
 #include "tidemark/compile/compiled.h"
 #include "tidemark/compile/loop_parts.h"
 #include "tidemark/ops/loops.h"
@@ -47,30 +45,6 @@ std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec
 }
 
 namespace {
-
-std::string with_commas(std::int64_t n) {
-  const std::string digits = std::to_string(n);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-struct PairNodes {
-  std::size_t saving, adjoint;
-};
-
-std::vector<PairNodes> pairs_of(const Graph& g) {
-  std::vector<PairNodes> pairs;
-  const std::vector<std::int32_t> maker = makers(g);
-  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
-    if (g.nodes[n].op == &scan_adjoint_op)
-      pairs.push_back({static_cast<std::size_t>(maker[static_cast<std::size_t>(g.nodes[n].in[0])]), n});
-  }
-  return pairs;
-}
 
 Bytes state_bytes(const Node& adjoint) { return adjoint_shape(adjoint.attrs, adjoint.regions).state; }
 
@@ -470,61 +444,6 @@ Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double 
   if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
     memory = Budget(plan::budget_at(pose(graph, options).problem, memory.fraction));
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
-}
-
-std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& given,
-                                       std::string_view pattern) {
-  PoseOptions options = given;
-  if (!options.regions) options.regions = std::make_shared<RegionCache>();
-  std::vector<std::string> lines;
-  for (const PairNodes& pair : pairs_of(graph)) {
-    const Node& n = graph.nodes[pair.adjoint];
-    std::vector<ValueId> values = graph.nodes[pair.saving].out;
-    values.insert(values.end(), n.out.begin(), n.out.end());
-    if (std::none_of(values.begin(), values.end(),
-                     [&](ValueId v) { return glob_match(pattern, graph.value(v).name); }))
-      continue;
-    const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-    const std::int64_t places = online_places(s.bytes, s.state, s.trips);
-    const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape,
-                                s.counted ? places * s.state : area_of_segments(n.attrs, s.bytes));
-    Bytes step = 0;
-    for (std::size_t r = 0; r < n.regions.size(); ++r) {
-      const bool used = r == 3 || s.runs_again() || (r == 1 && s.tape == 0);
-      if (used)
-        step = std::max(
-            step, options.regions->at(n.regions[r], n.attrs.integer("inner", RegionCache::kWhatever), options)
-                      .arena);
-    }
-    const LoopCosts costs{.trips = s.trips,
-                          .state = s.state,
-                          .tape = s.tape,
-                          .splits = splits_of(n.attrs),
-                          .extra = n.attrs.integer("extra", -1),
-                          .online = s.counted};
-    std::string kept;
-    if (n.attrs.find("tier") != nullptr)
-      kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
-    else if (s.split)
-      kept = fmt::format("{} states, and while it is reversed ", with_commas(costs.in_tier()));
-    if (sized.taped() && sized.all_at_once() && !s.split) {
-      kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
-    } else {
-      kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");
-      if (sized.taped())
-        kept += fmt::format(" {} tapes of {}", with_commas(sized.leaf(0) - 1), format_bytes(s.tape));
-    }
-    const auto runs = [](double n) {
-      return n < 99.5 ? fmt::format("{:.2g}", n) : with_commas(std::llround(n));
-    };
-    lines.push_back(fmt::format(
-        "{}{} steps of {} in {}: {} and a {} step; {} forward runs a step (at least {}); all states "
-        "would take {}",
-        s.counted ? "at most " : "", with_commas(s.trips), format_bytes(s.state),
-        format_bytes(s.bytes + s.extra + step), kept, format_bytes(step), runs(costs.forward_runs(s.bytes)),
-        runs(costs.least_forward_runs(s.bytes)), format_bytes((s.trips - 1) * s.state)));
-  }
-  return lines;
 }
 
 }  // namespace tidemark

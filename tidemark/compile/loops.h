@@ -123,7 +123,7 @@ Program with_native_parts(const Binding& binding, const Program& program, const 
 
 // One line for each loop: "10,000 steps of 1.2 MB in 64 MiB: 51 snapshots and a 2.8 MB step; 3.8 forward runs a step; all
 // states would take 12 GB"; with tapes, how many and of how many bytes. In brackets a bound: no schedule of the area has fewer runs.
-// Only of loops a value of which has a name that matches.
+// Loops inside steps follow theirs, indented. Only of loops a value of which has a name that matches.
 TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const PoseOptions& options,
                                                     std::string_view pattern = "*");
 
