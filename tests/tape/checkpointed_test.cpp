@@ -123,8 +123,18 @@ TEST(Checkpointed, ALoopThatEndsByItself) {
         checkpointed(flow_step, flow_loss, flow_start(), kControl, go_on, {.memory = least + more});
     EXPECT_EQ(g.report.steps, 100);
     EXPECT_EQ(numbers_of(g), numbers_of(known));
+    EXPECT_EQ(g.report.peak, g.report.measured_peak);
+    EXPECT_EQ(g.report.forward_steps, g.report.measured_forward_steps);
     EXPECT_LE(g.report.measured_peak, least + more);
   }
+}
+TEST(Checkpointed, MemoryForMillionsOfStatesIsNoReasonToRefuseALoop) {
+  const auto step = [](auto&, const auto&) {};
+  const auto loss = [](const auto&, const auto& p) { return p.viscosity * p.viscosity; };
+  const While go_on{[](const auto&, std::int64_t i) { return i < 10; }};
+  const auto g = checkpointed(step, loss, Stateless<double>{}, kControl, go_on, {.memory = 1_GiB});
+  EXPECT_EQ(g.report.steps, 10);
+  EXPECT_EQ(g.parameters.viscosity, 2 * kControl.viscosity);
 }
 
 // The state grows and shrinks, and so do the cost and the tape of a step.

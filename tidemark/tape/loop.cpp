@@ -36,6 +36,9 @@ struct Account {
   void add(Bytes bytes) { peak = std::max(peak, live += bytes); }
 };
 
+// Each has a few bytes of its own, whatever a state takes.
+constexpr std::int64_t kMostOnlineSlots = 1'000'000;
+
 // Which schedule reverses `steps` equal steps with `bytes` for snapshots and tapes.
 struct Choice {
   const char* name = "";
@@ -70,6 +73,7 @@ class Carrier {
 
   bool finished = false;                              // the running adjoint has begun
   std::int64_t end = 0;                               // of the whole loop; -1: not known yet
+  std::function<void(std::int64_t length)> ended;     // where it was not known, before anything is reversed
   std::function<void(std::int64_t left)> progressed;  // after each step reversed
   std::function<Bytes(std::int64_t)> tape_bytes = [this](std::int64_t) {
     return report_.tape;
@@ -111,6 +115,7 @@ class Carrier {
     for (std::int64_t i = a.from; i < a.to; ++i) {
       if (end < 0 && loop_.ended(first + i)) {
         end = first + i;
+        if (ended) ended(end);
         schedule.finish(i);
         finish();
         return;
@@ -411,16 +416,23 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
       fail(Error::Kind::unsupported,
            "[checkpointed] snapshots on disk vs a loop of unknown length; give the number of steps, or "
            "memory alone");
-    const Choice online{"online", (bytes - report.tape) / std::max<Bytes>(report.state, 1), 0};
+    const Choice online{
+        "online",
+        std::min<std::int64_t>((bytes - report.tape) / std::max<Bytes>(report.state, 1), kMostOnlineSlots),
+        0};
     report.schedule = online.name;
     report.slots = online.slots;
     Carrier carrier(loop, account, report);
     carrier.end = -1;
+    carrier.ended = [&](std::int64_t length) {
+      report.steps = length;
+      predict(
+          *make(online, -1), length, [&](std::int64_t) { return report.state; },
+          [&](std::int64_t) { return report.tape; }, report.forward_steps, report.peak);
+      report.peak += report.beside;
+    };
     carrier.run(*make(online, -1), 0);
-    report.steps = carrier.end;
-    report.forward_steps = report.measured_forward_steps;
     report.measured_peak = account.peak;
-    report.peak = report.beside + std::min(online.slots, report.steps) * report.state + report.tape;
     return report;
   }
   const Choice choice = choose(steps, bytes, report.state, report.tape);
