@@ -130,7 +130,26 @@ TEST_F(PlanCacheTest, APlanIsSavedAndRunAsItIs) {
     }
     return "";
   };
-  EXPECT_THAT(refused(options, 256), testing::HasSubstr("is no plan of program"));
+  const auto hash_at = [&](std::int64_t batch) {
+    CompileOptions plain = options;
+    plain.plan_file.clear();
+    return plan::hash(
+        compile(value_and_grad(loss), plain).plan_for(weights(), full({batch, 16}, 0.5)).problem());
+  };
+  EXPECT_THAT(
+      refused(options, 256),
+      testing::AllOf(
+          testing::HasSubstr("mine.json' is no plan of program: "),
+          testing::HasSubstr("it was made for the problem of hash " + plan::hash(c.problem())),
+          testing::HasSubstr("this program with these options, shapes and profile is " + hash_at(256))));
+  options.profile = nullptr;
+  plan::Plan damaged = c.plan();
+  std::swap(damaged.steps.front(), damaged.steps.back());
+  write_file(folder_ + "/damaged.json", plan::write_plan(c.problem(), damaged));
+  options.plan_file = folder_ + "/damaged.json";
+  EXPECT_THAT(refused(options, 128),
+              testing::HasSubstr("it was made for this very problem (hash " + plan::hash(c.problem())));
+  options.plan_file = path;
   options.memory = c.plan().peak - 64;
   EXPECT_THAT(refused(options, 128), testing::HasSubstr("its peak is"));
   options.plan_file = folder_ + "/none.json";
