@@ -45,11 +45,19 @@ class HandLoop final : public Loop {
  public:
   HandLoop(const Step& step, const Keep& keep, const Adjoint& adjoint, const Finish& finish,
            const GoOn& go_on, const State& state)
-      : step_(step), keep_(keep), adjoint_(adjoint), finish_(finish), go_on_(go_on), state_(state) {}
+      : step_(step),
+        keep_(keep),
+        adjoint_(adjoint),
+        finish_(finish),
+        go_on_(go_on),
+        first_(state),
+        state_(state),
+        adjoints_(finish(state)) {}  // for their sizes
 
   Bytes state_bytes() const override { return fields::bytes(state_); }
-  void save(std::byte* to) const override { fields::write(state_, to); }
+  void save(std::vector<std::byte>& to) const override { fields::save(state_, to); }
   void restore(const std::byte* from) override { fields::read(state_, from); }
+  void restart() override { state_ = first_; }
   void advance(std::int64_t step) override { step_(state_, step); }
   bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
   std::unique_ptr<StepTape> tape(std::int64_t step) override {
@@ -57,16 +65,22 @@ class HandLoop final : public Loop {
     last_ = held->bytes();
     return held;
   }
-  void finish() override { adjoints_ = finish_(std::as_const(state_)); }
+  Bytes finish() override {
+    const Bytes planned = fields::bytes(adjoints_);
+    adjoints_ = finish_(std::as_const(state_));
+    return fields::bytes(adjoints_) - planned;
+  }
   void reverse(std::int64_t step, StepTape& tape) override {
     adjoint_(adjoints_, std::as_const(static_cast<Held&>(tape).kept), step);
   }
   std::vector<std::byte> save_adjoint() const override {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(fields::bytes(adjoints_)));
-    fields::write(adjoints_, bytes.data());
+    std::vector<std::byte> bytes;
+    fields::save(adjoints_, bytes);
     return bytes;
   }
   void restore_adjoint(std::span<const std::byte> from) override { fields::read(adjoints_, from.data()); }
+  // The adjoints that the first state would begin with show what `finish` depends on.
+  std::vector<std::byte> save_parameters() const override { return save_adjoint(); }
   Bytes settle() override { return last_; }
   Bytes beside() const override { return 2 * fields::bytes(state_) + fields::bytes(adjoints_); }
   Adjoints& adjoints() { return adjoints_; }
@@ -83,8 +97,9 @@ class HandLoop final : public Loop {
   const Adjoint& adjoint_;
   const Finish& finish_;
   const GoOn& go_on_;
+  const State& first_;
   State state_;
-  Adjoints adjoints_{};
+  Adjoints adjoints_;
   Bytes last_ = 0;
 };
 

@@ -174,6 +174,11 @@ std::byte* write(const T& x, std::byte* to) {
   }
 }
 template <typename T>
+void save(const T& x, std::vector<std::byte>& to) {
+  to.resize(static_cast<std::size_t>(bytes(x)));
+  write(x, to.data());
+}
+template <typename T>
 const std::byte* read(T& x, const std::byte* from) {
   if constexpr (Number<T>) {
     std::memcpy(&x, from, sizeof(T));

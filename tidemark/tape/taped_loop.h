@@ -18,7 +18,7 @@ class TapedLoop : public Loop {
  public:
   TapedLoop(const Step& step, const Loss& loss, const GoOn& go_on, const State<double>& state,
             const Parameters<double>& parameters)
-      : step_(step), loss_(loss), go_on_(go_on), state_(state), parameters_(parameters) {
+      : step_(step), loss_(loss), go_on_(go_on), first_(state), state_(state), parameters_(parameters) {
     State<Var> s;
     Parameters<Var> p;
     lower(state_, s);
@@ -29,8 +29,9 @@ class TapedLoop : public Loop {
   }
 
   Bytes state_bytes() const override { return fields::bytes(state_); }
-  void save(std::byte* to) const override { fields::write(state_, to); }
+  void save(std::vector<std::byte>& to) const override { fields::save(state_, to); }
   void restore(const std::byte* from) override { fields::read(state_, from); }
+  void restart() override { state_ = first_; }
   void advance(std::int64_t step) override { take_step(step_, state_, parameters_, step); }
   bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
 
@@ -49,7 +50,7 @@ class TapedLoop : public Loop {
     return std::make_unique<Handle>(std::move(t));
   }
 
-  void finish() override { tape_loss(true); }
+  Bytes finish() override { return tape_loss(true) - loss_bytes_; }
 
   // From the running adjoints of the parameters, so that the order of their sums does not depend on the schedule.
   void reverse(std::int64_t, StepTape& handle) override { sweep(*static_cast<Handle&>(handle).taped); }
@@ -65,8 +66,8 @@ class TapedLoop : public Loop {
   }
 
   std::vector<std::byte> save_parameters() const override {
-    std::vector<std::byte> saved(static_cast<std::size_t>(fields::bytes(parameters_)));
-    fields::write(parameters_, saved.data());
+    std::vector<std::byte> saved;
+    fields::save(parameters_, saved);
     return saved;
   }
 
@@ -84,6 +85,11 @@ class TapedLoop : public Loop {
     return loss_bytes_ + fields::bytes(state_) + fields::bytes(parameters_) +
            numbers * static_cast<Bytes>(sizeof(double) + sizeof(Var));
   }
+
+  Bytes spare() const override {
+    return free_.empty() ? 0 : static_cast<Bytes>(free_.size()) * free_.back()->bytes();
+  }
+  void trim() override { free_.clear(); }
 
   void read(State<double>& state, Parameters<double>& parameters) const {
     fill(state, adjoint_);
@@ -171,6 +177,7 @@ class TapedLoop : public Loop {
   const Step& step_;
   const Loss& loss_;
   const GoOn& go_on_;
+  const State<double>& first_;
   State<double> state_;
   const Parameters<double>& parameters_;
   std::vector<double> adjoint_, parameter_adjoint_;
