@@ -52,7 +52,8 @@ class Improve {
   bool drop_and_prune(BufferId b, std::int32_t at);
   bool move_before(std::int32_t from, std::int32_t to);
   std::int32_t next_touch(std::int32_t slot) const;
-  std::int32_t any_run_of_many_bytes();
+  std::int32_t any_run_in_the_way();
+  BufferId any_of_all();
   std::int32_t with_followers(std::vector<std::int32_t>& group) const;
   bool put_before(const std::vector<std::int32_t>& group, std::int32_t to);
 

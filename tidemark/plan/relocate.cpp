@@ -22,23 +22,31 @@ std::int32_t Improve::next_touch(std::int32_t slot) const {
   return next;
 }
 
-// A run that makes or uses a buffer, the larger the likelier.
-std::int32_t Improve::any_run_of_many_bytes() {
+// The run at the fullest moment of some stretch, or one that makes or uses a buffer, the larger the likelier.
+std::int32_t Improve::any_run_in_the_way() {
   const Model& m = line_->model();
+  std::int32_t slot = -1;
+  if (rng_.below(2) == 0) {
+    const auto first = static_cast<std::int32_t>(rng_.below(line_->slots()));
+    slot = line_->fullest(first, first + static_cast<std::int32_t>(rng_.below(line_->slots() - first)));
+  } else {
+    const auto& list = line_->events(any_of_all());
+    if (list.empty()) return -1;
+    slot = list[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(list.size())))].slot;
+  }
+  if (slot < 0 || slot >= line_->slots()) return -1;
+  const TaskId task = line_->task_at(slot);
+  return task < 0 || task >= m.tasks || touches_copied(task) ? -1 : slot;
+}
+
+BufferId Improve::any_of_all() {
   if (bytes_up_to_.empty()) {
     double sum = 0;
-    for (const Bytes b : m.size) bytes_up_to_.push_back(sum += static_cast<double>(b));
+    for (const Bytes b : line_->model().size) bytes_up_to_.push_back(sum += static_cast<double>(b));
   }
-  if (bytes_up_to_.empty() || bytes_up_to_.back() == 0) return -1;
-  const auto b =
-      std::upper_bound(bytes_up_to_.begin(), bytes_up_to_.end(), rng_.uniform() * bytes_up_to_.back()) -
-      bytes_up_to_.begin();
-  const auto& list = line_->events(static_cast<BufferId>(std::min<std::ptrdiff_t>(b, m.buffers - 1)));
-  if (list.empty()) return -1;
-  const std::int32_t slot =
-      list[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(list.size())))].slot;
-  if (slot >= line_->slots() || line_->task_at(slot) < 0 || line_->task_at(slot) >= m.tasks) return -1;
-  return touches_copied(line_->task_at(slot)) ? -1 : slot;
+  const auto found =
+      std::upper_bound(bytes_up_to_.begin(), bytes_up_to_.end(), rng_.uniform() * bytes_up_to_.back());
+  return static_cast<BufferId>(std::min(found - bytes_up_to_.begin(), std::ssize(bytes_up_to_) - 1));
 }
 
 // The slots of a run and of what has to move with it to the right; and how far they may.
@@ -70,7 +78,8 @@ bool Improve::put_before(const std::vector<std::int32_t>& group, std::int32_t to
 }
 
 bool Improve::relocate(double slack) {
-  const std::int32_t from = any_run_of_many_bytes();
+  if (line_->model().buffers == 0) return false;
+  const std::int32_t from = any_run_in_the_way();
   if (from < 0) return false;
   const double before = line_->seconds();
   const std::size_t mark = line_->mark();

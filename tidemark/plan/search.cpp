@@ -21,6 +21,7 @@ constexpr std::int64_t kKinds =
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
 constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
+constexpr int kSpikes = 32;                             // runs that are put off
 constexpr std::int64_t kOrderStates = 2000;             // of the search for the order of least peak
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
@@ -165,8 +166,10 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
     if (large && k + 1 < count) rule.give_up = 1.05;
     if (!large && model_->tasks > 500 && found()) rule.give_up = 1.2;
     bool fits = repair_by_cuts(line_, drops_, rule, improve_.rng(), *limit_);
-    for (int again = 0; again < 3 && !fits && !found() && options_.reorder && !large && !limit_->time_is_up();
-         ++again) {
+    // Once there is a plan, only what would be better.
+    const auto promising = [&] { return !found() || line_.seconds() < best_seconds_; };
+    for (int again = 0;
+         again < 3 && !fits && promising() && options_.reorder && !large && !limit_->time_is_up(); ++again) {
       fits = reorder_and_repair();
     }
     note_peak();
@@ -238,12 +241,18 @@ void Search::start() {
   if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
   if (options_.reorder && n <= kMiddling && !model_->has_copies()) {
     // What is over at one moment is made again for it; so the fullest moment counts, and not how many are full.
-    orders.push_back(order(*model_->problem,
+    const auto start_from_order = [&](std::vector<TaskId> runs) {
+      orders.push_back(std::move(runs));
+      line_.assign(orders.back(), kRoom);
+      consider();
+      if (options_.recompute && !late()) start_from(orders.back(), 0, kFirstRules);
+    };
+    start_from_order(order(*model_->problem,
                            {.in_place = model_->has_in_place(), .time_limit = 0.05, .effort = kOrderStates}));
-    line_.assign(orders.back(), kRoom);
-    consider();
+    reorder_.load(orders.front());
+    reorder_.lower_peak(kSpikes);
+    start_from_order(reorder_.runs());
     if (found() && best_seconds_ <= floor_) return;
-    if (options_.recompute && !late()) start_from(orders.back(), 0, kFirstRules);
   }
   if (options_.reorder && n <= kMiddling) {
     const Bytes room = options_.budget - model_->base;
