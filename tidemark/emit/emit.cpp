@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tidemark/emit/prelude.h"
+#include "tidemark/emit/stencils.h"
 #include "tidemark/emit/writer.h"
 
 namespace tidemark {
@@ -34,6 +35,7 @@ class Emitter {
   EmittedParts parts(const EmitSource& s) {
     EmittedParts parts;
     std::string body;
+    const emitting::Stencils stencils(s);
     const auto end = [&](std::size_t i) {
       if (body.empty()) return;
       parts.runs.back().second = i;
@@ -44,7 +46,7 @@ class Emitter {
       const std::size_t functions = functions_.size();
       const auto regions = regions_;
       try {
-        const std::string text = task_of(s, s.program.instrs[i]);
+        const std::string text = task_of(s, stencils, i);
         if (body.empty()) parts.runs.emplace_back(i, i);
         body += text;
       } catch (const Error& refused) {
@@ -95,80 +97,14 @@ class Emitter {
     return text;
   }
 
-  // By place of the program: where it is instead.
-  using Moved = std::map<std::int32_t, Place>;
-
-  // A part that is made only to be written into an array is made there, so that nothing is copied.
-  static Moved made_in_place(const EmitSource& s) {
-    const std::vector<Instr>& instrs = s.program.instrs;
-    Moved moved;
-    for (std::size_t j = 1; j < instrs.size(); ++j) {
-      const Node* whole = node_of(s, instrs[j]);
-      if (whole == nullptr) continue;
-      for (const emitting::Part& part : emitting::parts_of(s.binding.graph, *whole)) {
-        const std::int32_t read = instrs[j].first_place + static_cast<std::int32_t>(part.input);
-        const std::int32_t made = maker_of(s, moved, j, read);
-        if (made < 0) continue;
-        Place there = s.program.places[static_cast<std::size_t>(instrs[j].first_place + instrs[j].inputs)];
-        there.offset += part.offset;
-        there.bytes = s.program.places[static_cast<std::size_t>(read)].bytes;
-        moved[made] = moved[read] = there;
-      }
-    }
-    return moved;
-  }
-
   static const Node* node_of(const EmitSource& s, const Instr& instr) {
     if (instr.kind != Instr::Kind::run) return nullptr;
     const std::int32_t n = s.binding.node_of_task[static_cast<std::size_t>(instr.task)];
     return n < 0 ? nullptr : &s.binding.graph.nodes[static_cast<std::size_t>(n)];
   }
 
-  // The place of the output that makes what instruction j reads at place `read`, if only j reads it, a map makes it, and nobody
-  // touches the output of j between the two; else -1.
-  static std::int32_t maker_of(const EmitSource& s, const Moved& moved, std::size_t j, std::int32_t read) {
-    const std::vector<Instr>& instrs = s.program.instrs;
-    const auto at = [&](std::int32_t k) -> const Place& {
-      const auto found = moved.find(k);
-      return found != moved.end() ? found->second : s.program.places[static_cast<std::size_t>(k)];
-    };
-    const Place &to = at(instrs[j].first_place + instrs[j].inputs), &part = at(read);
-    if (part.resident >= 0 || part.buffer < 0) return -1;
-    for (const Place& result : s.program.outputs) {
-      if (result.buffer == part.buffer) return -1;
-    }
-    for (std::size_t i = j; i < instrs.size(); ++i) {
-      for (std::int32_t k = instrs[i].first_place; k < instrs[i].first_place + instrs[i].inputs; ++k) {
-        if (k != read && at(k).buffer == part.buffer) return -1;
-      }
-    }
-    for (std::size_t i = j; i-- > 0;) {
-      const std::int32_t first = instrs[i].first_place, outputs = first + instrs[i].inputs,
-                         end = outputs + instrs[i].outputs;
-      std::int32_t made = -1;
-      for (std::int32_t k = first; k <= end; ++k) {
-        const Place& p = at(k);
-        if (p.buffer == part.buffer && k >= outputs && k < end) {
-          made = k;
-        } else if (p.buffer == part.buffer && k < outputs) {
-          return -1;
-        } else if (p.resident == to.resident && p.offset < to.offset + to.bytes &&
-                   to.offset < p.offset + p.bytes) {
-          return -1;
-        }
-      }
-      if (made < 0) continue;
-      const Node* maker = node_of(s, instrs[i]);
-      const Node* reader = node_of(s, instrs[j]);
-      const bool same = maker != nullptr && emitting::is_map(*maker) &&
-                        maker->out[static_cast<std::size_t>(made - outputs)] ==
-                            reader->in[static_cast<std::size_t>(read - instrs[j].first_place)];
-      return same ? made : -1;
-    }
-    return -1;
-  }
-
-  std::string task_of(const EmitSource& s, const Instr& instr, const Moved& moved = {}) {
+  std::string task_of(const EmitSource& s, const emitting::Stencils& stencils, std::size_t j) {
+    const Instr& instr = s.program.instrs[j];
     const Graph& g = s.binding.graph;
     if (instr.kind != Instr::Kind::run)
       fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
@@ -179,24 +115,21 @@ class Emitter {
     const Node& node = *found;
     Task task{.graph = g, .node = node, .exact = options_.exact};
     const auto address = [&](std::int32_t k) {
-      const auto found = moved.find(instr.first_place + k);
-      const Place& place = found != moved.end()
-                               ? found->second
-                               : s.program.places[static_cast<std::size_t>(instr.first_place + k)];
+      const Place& place = s.program.places[static_cast<std::size_t>(instr.first_place + k)];
       return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
     };
     for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(i));
     for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(instr.inputs + o));
-    for (const emitting::Part& part : emitting::parts_of(g, node)) {
-      if (moved.contains(instr.first_place + static_cast<std::int32_t>(part.input)))
-        task.in[part.input] = plus(task.out[0], part.offset);
-    }
     task.workspace = address(instr.inputs + instr.outputs);
     const std::string where = to_string(node.loc);
-    std::string text =
-        fmt::format("  // {} = {}{}\n  {{\n", node.out.empty() ? "" : g.value(node.out[0]).name,
-                    node.op->name, where.empty() ? "" : "  " + where);
-    write(task, text);
+    std::string text = fmt::format("  // {} = {}{}", node.out.empty() ? "" : g.value(node.out[0]).name,
+                                   node.op->name, where.empty() ? "" : "  " + where);
+    if (stencils.left_out(j)) return text + ": computed where it is read\n";
+    text += "\n  {\n";
+    if (stencils.joined(j))
+      stencils.write(j, text);
+    else
+      write(task, text);
     return text + "  }\n";
   }
 
@@ -208,8 +141,8 @@ class Emitter {
 
   void function(const EmitSource& s, const std::string& name, const std::string& kind) {
     std::string body;
-    const Moved moved = made_in_place(s);
-    for (const Instr& instr : s.program.instrs) body += task_of(s, instr, moved);
+    const emitting::Stencils stencils(s);
+    for (std::size_t j = 0; j < s.program.instrs.size(); ++j) body += task_of(s, stencils, j);
     define(name, kind, body);
   }
 

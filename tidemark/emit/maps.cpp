@@ -15,9 +15,6 @@ bool is_fused(const Node& n) {
   return std::string_view(n.op->name) == "fused" || std::string_view(n.op->name) == "fused_fold";
 }
 
-// Truth values stay what the compiler knows best until they are stored.
-std::string local_type(const Node& n, DType d) { return d == DType::boolean ? "bool" : type_name(n, d); }
-
 DType compute(DType d) { return d == DType::boolean ? DType::u8 : d; }
 
 std::string filled(std::string text, const std::vector<std::string>& args) {
@@ -36,7 +33,10 @@ std::string filled(std::string text, const std::vector<std::string>& args) {
   return text;
 }
 
-// One element of an elementwise op.
+}  // namespace
+
+std::string local_type(const Node& n, DType d) { return d == DType::boolean ? "bool" : type_name(n, d); }
+
 std::string formula(const Node& n, const Graph& g, const std::vector<std::string>& args) {
   const std::string_view op = n.op->name;
   const DType out = g.type(n.out[0]).dtype;
@@ -60,6 +60,8 @@ std::string formula(const Node& n, const Graph& g, const std::vector<std::string
   const std::string text = filled(n.op->cpp, args);
   return out == DType::boolean || out == DType::f64 ? text : fmt::format("static_cast<{}>({})", to, text);
 }
+
+namespace {
 
 // A chain: its inputs, its steps, what it gives; a lone op is one of a single step.
 struct Chain {

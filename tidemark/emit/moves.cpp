@@ -18,20 +18,6 @@ void write_box(const Shape& shape, const std::vector<std::int64_t>& from, std::i
 
 }  // namespace
 
-std::vector<Part> parts_of(const Graph& g, const Node& n) {
-  const std::string_view op = n.op->name;
-  if (op != "pad" && op != "update_slice") return {};
-  const std::size_t input = op == "pad" ? 0 : 1;
-  const Value &y = g.value(n.out[0]), &x = g.value(n.in[input]);
-  if (!y.layout.dense_row_major() || !x.layout.dense_row_major() || x.type.shape.numel() == 0) return {};
-  const Bytes row = y.type.bytes() / y.type.shape.sizes()[0];
-  // A pad fills all of an array of several axes first.
-  if (op == "pad" && y.type.shape.rank() == 1) return {{input, n.attrs.integers("low")[0] * row}};
-  if (op == "update_slice" && n.attrs.integer("axis") == 0 && n.attrs.integer("step") == 1)
-    return {{input, n.attrs.integer("begin") * row}};
-  return {};
-}
-
 bool write_move(const Task& t, std::string& out) {
   const std::string_view op = t.node.op->name;
   const Attrs& attrs = t.node.attrs;
@@ -53,13 +39,6 @@ bool write_move(const Task& t, std::string& out) {
   }
   for (std::size_t i = 0; i < t.in.size(); ++i)
     out += "    " + declare(t.node, t.input(i), fmt::format("x{}", i), t.in[i], true) + "\n";
-  // The part was made in its place (emit.cpp).
-  const auto there = [&](std::size_t i) {
-    for (const Part& p : parts_of(t.graph, t.node)) {
-      if (p.input == i && t.in[i] == plus(t.out[0], p.offset)) return true;
-    }
-    return false;
-  };
   const auto strides = [&](std::size_t i) { return strides_of(t.input(i).type.shape, t.input(i).layout); };
   if (op == "index_select" || op == "cumsum") {
     if (t.input(0).type.shape.rank() != 1)
@@ -98,7 +77,7 @@ bool write_move(const Task& t, std::string& out) {
     } else {
       fill(0, y.type.shape.numel());
     }
-    if (!there(0)) write_box(t.input(0).type.shape, strides(0), 0, to, offset, "x0", out);
+    write_box(t.input(0).type.shape, strides(0), 0, to, offset, "x0", out);
   } else if (op == "update_slice") {
     const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
     // In place there is nothing to copy but the part; else what the part leaves.
@@ -118,8 +97,7 @@ bool write_move(const Task& t, std::string& out) {
     out += "    }\n";
     std::vector<std::int64_t> steps = to;
     steps[axis] *= attrs.integer("step");
-    if (!there(1))
-      write_box(t.input(1).type.shape, strides(1), 0, steps, attrs.integer("begin") * to[axis], "x1", out);
+    write_box(t.input(1).type.shape, strides(1), 0, steps, attrs.integer("begin") * to[axis], "x1", out);
   } else {  // flip
     const auto axis = static_cast<std::size_t>(attrs.integer("axis"));
     std::vector<std::int64_t> from = strides(0);

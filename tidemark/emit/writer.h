@@ -44,14 +44,13 @@ std::string index_of(const Loops& loops, std::size_t operand, std::int64_t offse
 // `body` inside the loops over i0, i1, …
 std::string nest(const Loops& loops, const std::string& indent, const std::string& body);
 
+// The type of a local: truth values stay what the compiler knows best until they are stored.
+std::string local_type(const Node& node, DType dtype);
+// One element of an elementwise op; refuses one that has no form in C++.
+std::string formula(const Node& node, const Graph& graph, const std::vector<std::string>& arguments);
+
 void write_map(const Task& task, std::string& out);   // elementwise ops, fused chains, reductions
 bool write_move(const Task& task, std::string& out);  // false: not an op of its own
-// Inputs that a move copies, whole and dense, so many bytes behind the start of its output.
-struct Part {
-  std::size_t input = 0;
-  Bytes offset = 0;
-};
-std::vector<Part> parts_of(const Graph& graph, const Node& node);
 bool write_product(const Task& task, std::string& out);
 bool write_network(const Task& task, std::string& out);
 bool is_map(const Node& node);
