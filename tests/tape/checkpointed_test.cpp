@@ -80,6 +80,59 @@ TEST(Checkpointed, EveryBudgetGivesTheSameBitsThePromisedPeakAndSteps) {
   }
 }
 
+TEST(Checkpointed, AStepThatTapedComesToAnotherStateIsRefused) {
+  const auto step = [](auto& s, const auto& p, std::int64_t i) {
+    flow_step(s, p, i);
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(s.dissipated)>, double>)
+      s.u[3] = std::nextafter(s.u[3], 1.0);
+  };
+  for (const auto& memory : {64_KiB, 1_GiB}) {
+    try {
+      checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = memory});
+      FAIL() << "two states were taken for one";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::usage);
+      EXPECT_THAT(e.what(), HasSubstr("-ffp-contract=off"));
+    }
+  }
+  // A NaN is as good as another.
+  Flow<double> start = flow_start();
+  start.u[2] = std::nan("");
+  EXPECT_TRUE(std::isnan(checkpointed(flow_step, flow_loss, start, kControl, 5, {.memory = 1_GiB}).value));
+}
+
+// A loss that tapes more behind the last step than at the first state, where its size was learned.
+TEST(Checkpointed, ALossThatGrowsIsInTheBudget) {
+  const auto loss = [](const auto& s, const auto& p) {
+    std::remove_cvref_t<decltype(s.dissipated)> sum = s.dissipated * p.viscosity;
+    for (int i = 0; s.time > 1 && i < 20'000; ++i) sum += sin(sum) * s.u[3];
+    return sum;
+  };
+  const auto g = checkpointed(flow_step, loss, flow_start(), kControl, 50, {.memory = 1_GiB});
+  EXPECT_EQ(g.report.peak, g.report.measured_peak);
+  try {
+    checkpointed(flow_step, loss, flow_start(), kControl, 50, {.memory = 64_KiB});
+    FAIL() << "a tape larger than the budget";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    EXPECT_THAT(e.what(), HasSubstr("the loss"));
+  }
+}
+
+TEST(Checkpointed, AStateThatGrowsIsRefused) {
+  const auto step = [](auto& s, const auto& p, std::int64_t i) {
+    flow_step(s, p, i);
+    if (i == 20) s.u.push_back(s.u[0]);
+  };
+  try {
+    checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = 48_KiB});
+    FAIL() << "more than was planned for";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    EXPECT_THAT(e.what(), HasSubstr("measure_steps"));
+  }
+}
+
 TEST(Checkpointed, ExplainsItself) {
   CheckpointReport r;
   r.steps = 10'000;

@@ -58,6 +58,7 @@ class HandLoop final : public Loop {
   void save(std::vector<std::byte>& to) const override { fields::save(state_, to); }
   void restore(const std::byte* from) override { fields::read(state_, from); }
   void restart() override { state_ = first_; }
+  bool stands_at(const std::vector<std::byte>& saved) const override { return fields::is(state_, saved); }
   void advance(std::int64_t step) override { step_(state_, step); }
   bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
   std::unique_ptr<StepTape> tape(std::int64_t step) override {

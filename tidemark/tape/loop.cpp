@@ -88,6 +88,17 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
     return report;
   }
   loop.tape(0);
+  {
+    std::vector<std::byte> taped;
+    loop.save(taped);
+    loop.restart();
+    loop.advance(0);
+    if (!loop.stands_at(taped))
+      fail(Error::Kind::usage,
+           "[checkpointed] the state behind the first step vs another where that step is taped; a step must "
+           "do the same for every scalar (and be compiled with -ffp-contract=off), for the gradient would "
+           "depend on the budget");
+  }
   report.tape = loop.settle();
   report.beside = loop.beside();
   // What is written is copied first.

@@ -75,7 +75,8 @@ class TIDEMARK_API Loop {
   virtual Bytes state_bytes() const = 0;
   virtual void save(std::vector<std::byte>& to) const = 0;
   virtual void restore(const std::byte* from) = 0;
-  virtual void restart() = 0;  // back to the first state
+  virtual void restart() = 0;                                             // back to the first state
+  virtual bool stands_at(const std::vector<std::byte>& saved) const = 0;  // any NaN equals any other
   // Runs a step on it, or does the same and keeps what the step's adjoint needs.
   virtual void advance(std::int64_t step) = 0;
   virtual std::unique_ptr<StepTape> tape(std::int64_t step) = 0;

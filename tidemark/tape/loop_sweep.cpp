@@ -262,6 +262,7 @@ class RehearsedLoop final : public Loop {
   void save(std::vector<std::byte>&) const override {}
   void restore(const std::byte*) override {}
   void restart() override {}
+  bool stands_at(const std::vector<std::byte>&) const override { return true; }
   void advance(std::int64_t) override {}
   std::unique_ptr<StepTape> tape(std::int64_t) override { return std::make_unique<RehearsedTape>(tape_); }
   Bytes finish() override { return 0; }

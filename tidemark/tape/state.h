@@ -202,6 +202,21 @@ const std::byte* read(T& x, const std::byte* from) {
   }
 }
 
+// Whether these are the bytes of x, but for NaNs, which have many.
+template <typename T>
+bool is(const T& x, const std::vector<std::byte>& saved) {
+  if (static_cast<std::size_t>(bytes(x)) != saved.size()) return false;
+  T other = x;
+  read(other, saved.data());
+  bool same = true;
+  each_pair(x, other, [&](const auto& a, const auto& b) {
+    if constexpr (std::is_floating_point_v<std::remove_cvref_t<decltype(a)>>)
+      if (a != a && b != b) return;  // NOLINT(misc-redundant-expression): only a NaN differs from itself
+    same = same && std::memcmp(&a, &b, sizeof a) == 0;
+  });
+  return same;
+}
+
 }  // namespace fields
 
 // Makes `to` the same state on Vars: numbers that are Vars there become inputs of the tape, one after the other; others are
