@@ -16,7 +16,9 @@ struct LibraryMemory {
   bool known = false;  // false: this C library does not tell
   int steps = 0;       // that were looked at
   Bytes first = 0;     // what the first of them left on the heap: libraries that set themselves up
-  Bytes later = 0;     // what the others left there in all; 0: flat from step to step
+  // What the others left there in all: flat from step to step where it stays below a few KiB, since small pieces that were given back
+  // lie in malloc's caches for threads, which its books count as given out.
+  Bytes later = 0;
 };
 
 // Bytes that malloc has given out and not got back; empty where the C library does not tell.

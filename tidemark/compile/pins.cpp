@@ -45,9 +45,27 @@ std::vector<plan::TaskId> late_readers(const plan::Problem& problem, plan::Buffe
   return {readers.begin() + static_cast<std::ptrdiff_t>(first), readers.end()};
 }
 
-// A second buffer of the same contents, made again by a task of its own before its readers. What else the task makes is made into
+// The first task behind `maker` that updates something it reads: from there on it would make another value.
+plan::TaskId next_update(const plan::Problem& problem, plan::TaskId maker) {
+  for (std::size_t t = at(maker) + 1; t < problem.tasks.size(); ++t) {
+    const plan::Task& task = problem.tasks[t];
+    for (const plan::BufferId b : problem.tasks[at(maker)].reads) {
+      if (contains(task.reads, b) && contains(task.writes, b)) return static_cast<plan::TaskId>(t);
+    }
+  }
+  return static_cast<plan::TaskId>(problem.tasks.size());
+}
+
+// The last task in front of `end` that makes or reads the buffer.
+plan::TaskId last_use_before(const plan::Problem& problem, plan::BufferId b, plan::TaskId end) {
+  plan::TaskId t = end - 1;
+  while (!contains(problem.tasks[at(t)].reads, b) && !contains(problem.tasks[at(t)].writes, b)) --t;
+  return t;
+}
+
+// A second buffer of the same contents, made again by a task of its own in front of `before`. What else the task makes is made into
 // buffers that nobody reads.
-void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
+void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker, plan::TaskId before,
                    const std::vector<plan::TaskId>& readers) {
   plan::Problem& problem = posed.problem;
   std::vector<std::pair<plan::BufferId, plan::BufferId>> copies;
@@ -83,7 +101,7 @@ void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
   }
   again.name += "'";
   std::vector<NewTask> added;
-  added.push_back({.before = readers.front(),
+  added.push_back({.before = before,
                    .task = std::move(again),
                    .kernel = posed.binding.kernel_of_task[at(maker)],
                    .operands = std::move(operands),
@@ -110,7 +128,15 @@ void pin_down(Posed& posed, const Pin& pin, plan::BufferId b) {
   const bool output = contains(posed.problem.outputs, b);
   if (exact && output)
     fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: it is a result, and kept as such", name);
-  if (!output && !readers.empty()) recompute_for(posed, b, maker, readers);
+  if (output || readers.empty()) return;
+  const plan::TaskId before = std::min(readers.front(), next_update(posed.problem, maker));
+  const plan::TaskId last = last_use_before(posed.problem, b, readers.front());
+  if (before > last + 1) {
+    recompute_for(posed, b, maker, before, readers);
+  } else if (exact) {
+    fail(Error::Kind::usage,
+         "[pins] '{}' cannot be recomputed: what it is made from is updated before it is read again", name);
+  }
 }
 
 void refuse_idle(const plan::Problem& problem, const std::vector<Pin>& pins,
