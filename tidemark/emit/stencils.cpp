@@ -230,10 +230,13 @@ class Stencils::Writer {
         ranges[a] = {cuts_[a][k], cuts_[a][k + 1]};
       }
       for (std::size_t a = 0; a < rank_; ++a) begin_.push_back(ranges[a].first);
+      // All is read before anything is written: an output may lie over what another one reads.
+      std::string stores;
       for (std::size_t o = 0; o < all_.node(loop_).out.size(); ++o) {
         const std::string value = element(loop_, o, Shift(rank_, 0));
-        lines_ += fmt::format("y{}[{}] = {};\n", o, index(all_.output(loop_, o), Shift(rank_, 0)), value);
+        stores += fmt::format("y{}[{}] = {};\n", o, index(all_.output(loop_, o), Shift(rank_, 0)), value);
       }
+      lines_ += stores;
       for (std::size_t a = 0; a < rank_; ++a) {
         const auto [first, last] = ranges[a];
         if (a + 1 == rank_ && last > first + 1) loops += "#pragma GCC ivdep\n";
