@@ -13,34 +13,46 @@
 #include <utility>
 
 #include "tidemark/tape/call_plan.h"
-#include "tidemark/tape/compiled_step.h"
+#include "tidemark/tape/state.h"
 
 namespace tidemark {
 
 template <template <typename> class State>
 class CallTree;
 
-// What a function gets to call others with, and to say what it does besides computing.
+// What a function gets to call others with, and to do what is more than computing.
 template <template <typename> class State, typename T>
 class Calls {
  public:
-  explicit Calls(std::function<void(const std::string&, State<T>&)> call,
-                 std::vector<tape::CallEffect>* effects)
-      : call_(std::move(call)), effects_(effects) {}
+  // `effects`: where measuring writes them down, which does none of them.
+  Calls(std::function<void(const std::string&, State<T>&)> call, bool measuring,
+        std::vector<tape::CallEffect>* effects)
+      : call_(std::move(call)), measuring_(measuring), effects_(effects) {}
   void operator()(const std::string& function, State<T>& state) { call_(function, state); }
-  // calls.begins("allocate", "buffer 3") … calls.ends("free", "buffer 3"): what is run again must hold both or neither.
-  void begins(const std::string& what, const std::string& key,
+  // calls.begins("allocate", "buffer 3", [&] { ... }) … calls.ends("free", "buffer 3", [&] { ... }): what is run again must hold both or
+  // neither. `act` does it, in every run but those that measure.
+  template <std::invocable Act>
+  void begins(const std::string& what, const std::string& key, const Act& act,
               std::source_location where = std::source_location::current()) {
-    if (effects_ != nullptr) effects_->push_back({what, key, false, where});
+    effect({what, key, false, where}, act);
   }
-  void ends(const std::string& what, const std::string& key,
+  template <std::invocable Act>
+  void ends(const std::string& what, const std::string& key, const Act& act,
             std::source_location where = std::source_location::current()) {
-    if (effects_ != nullptr) effects_->push_back({what, key, true, where});
+    effect({what, key, true, where}, act);
   }
+  // Nothing was begun, sent or received: what comes from outside has to be stood in for.
+  bool measuring() const { return measuring_; }
 
  private:
+  template <typename Act>
+  void effect(tape::CallEffect e, const Act& act) {
+    if (effects_ != nullptr) effects_->push_back(std::move(e));
+    if (!measuring_) act();
+  }
   std::function<void(const std::string&, State<T>&)> call_;
-  std::vector<tape::CallEffect>* effects_;  // null: nobody asks
+  bool measuring_;
+  std::vector<tape::CallEffect>* effects_;
 };
 
 template <template <typename> class State>
@@ -66,8 +78,10 @@ class CallTree {
     Run run{*this, state};
     tape::CallNode top;
     top.function = root;
+    run.watch(top);
     run.measure(top, state);
     CallGradient<State> g{0, state, {}};
+    g.report.measuring = std::exchange(run.peak, 0);
     tape::choose_modes(top, options, g.report);
     auto live = run.tape(top, state);
     // The loss on a tape of its own, beside the budget: as large as the state.
@@ -105,7 +119,7 @@ class CallTree {
   struct Forms {
     Function<double> plain;
     Function<Var> taped;
-    Function<SymVar> traced;
+    Function<tape::Watched<double>> watched;
   };
   // A call whose tape exists.
   struct Live {
@@ -140,123 +154,164 @@ class CallTree {
         fail(Error::Kind::usage, "[call_tree] a call of '{}' vs the functions that were added", name);
       return found->second;
     }
-    template <typename T>
-    void inlined(const std::string& name, State<T>& state) const {
-      Calls<State, T> calls([this](const std::string& f, State<T>& s) { inlined<T>(f, s); }, nullptr);
-      if constexpr (std::same_as<T, double>)
-        forms(name).plain(calls, state);
-      else
-        forms(name).traced(calls, state);
+    void inlined(const std::string& name, State<double>& state) const {
+      Calls<State, double> calls([this](const std::string& f, State<double>& s) { inlined(f, s); }, false,
+                                 nullptr);
+      forms(name).plain(calls, state);
     }
 
-    // Runs the call taped, and all calls in it on their own, to learn what it takes.
-    State<double> measure(tape::CallNode& n, const State<double>& before) {
-      State<double> after = before;
-      double start = now();
-      inlined<double>(n.function, after);
+    // Measuring comes first, and runs every call twice: on numbers that tell what it reads and assigns, and taped, for its tape's size. Of the
+    // tapes only those of a call and of the calls around it exist at a time.
+    using Watched = tape::Watched<double>;
+    static void each_watched(State<Watched>& state, const auto& f) {
+      tape::fields::each(state, [&](auto& x) {
+        if constexpr (std::same_as<std::remove_cvref_t<decltype(x)>, Watched>) f(x);
+      });
+    }
+    static std::vector<std::uint64_t> numbers(State<Watched>& state) {
+      std::vector<std::uint64_t> all;
+      each_watched(state, [&](const Watched& x) { all.push_back(x.number); });
+      return all;
+    }
+    void watch(tape::CallNode& root) const {
+      struct Before {
+        tape::Watch saved = tape::watch;
+        ~Before() { tape::watch = saved; }
+      } before;
+      tape::watch = {};
+      State<Watched> state;
+      tape::fields::each_pair(first, state, [](const auto& a, auto& b) { b = a; });
+      watch(root, state, numbers(state));
+    }
+    // `outside`: what the caller knows the numbers as.
+    void watch(tape::CallNode& n, State<Watched>& s, const std::vector<std::uint64_t>& outside) const {
+      n.uses.assign(outside.size(), false);
+      const tape::Watch callers = tape::watch;
+      const tape::Watch mine{tape::watch.last + outside.size(), tape::watch.last + 1, outside.size(),
+                             &n.uses};
+      tape::watch = mine;
+      std::uint64_t next = mine.first;
+      each_watched(s, [&](Watched& x) { x.number = next++; });
+      // At the last call.
+      std::vector<std::uint64_t> at_call;
+      const auto since_call = [&](State<Watched>& now) {
+        const std::vector<std::uint64_t> then = std::exchange(at_call, numbers(now));
+        if (at_call.size() != outside.size())
+          fail(Error::Kind::unsupported,
+               "[call_tree] '{}' changes a state of {} numbers to {}; states keep their sizes", n.function,
+               outside.size(), at_call.size());
+        if (n.children.empty()) return;
+        // Constants have no number of their own: whether they were overwritten cannot be seen.
+        for (std::size_t i = 0; i < then.size(); ++i)
+          n.children.back()->saved.push_back(then[i] == 0 || then[i] != at_call[i]);
+      };
+      const double start = now();
+      Calls<State, Watched> calls(
+          [&](const std::string& f, State<Watched>& state) {
+            since_call(state);
+            n.children.push_back(std::make_unique<tape::CallNode>());
+            tape::CallNode& child = *n.children.back();
+            child.function = f;
+            child.parent = &n;
+            watch(child, state, at_call);
+            n.effects.insert(n.effects.end(), child.effects.begin(), child.effects.end());
+          },
+          true, &n.effects);
+      forms(n.function).watched(calls, s);
       n.plain = now() - start;
-      n.uses = used(n.function, before);
-      Live live({.chunk = 16_KiB});
+      since_call(s);
+      const std::uint64_t last = tape::watch.last;
+      tape::watch = callers;
+      tape::watch.last = last;
+      n.changes.assign(outside.size(), false);
+      for (std::size_t i = 0; i < outside.size(); ++i) {
+        n.changes[i] = at_call[i] != mine.first + i;
+        // A number that went elsewhere in the state unchanged is read too.
+        if (const std::uint64_t from = at_call[i] - mine.first; n.changes[i] && from < outside.size())
+          n.uses[from] = true;
+      }
+      std::size_t i = 0;
+      each_watched(s, [&](Watched& x) {
+        if (!n.changes[i])
+          x.number = outside[i];
+        else
+          x.renew();
+        // What the call reads its caller reads.
+        if (n.uses[i]) Watched::look_at(outside[i]);
+        ++i;
+      });
+      choose_snapshots(n);
+    }
+    // Hascoet & Dauvergne (2008): what the adjoint of a call uses, and the call or what follows it overwrites.
+    void choose_snapshots(tape::CallNode& n) const {
+      const auto rest = static_cast<Bytes>(passive(first).bytes().size());
+      for (std::size_t c = n.children.size(); c-- > 0;) {
+        tape::CallNode& child = *n.children[c];
+        for (std::size_t i = 0; i < child.saved.size(); ++i) {
+          // Until here: whether it is overwritten by the call or before the next; later, or at all.
+          if (c + 1 < n.children.size() && n.children[c + 1]->overwritten[i]) child.saved[i] = true;
+        }
+        child.overwritten = child.saved;
+        for (std::size_t i = 0; i < child.saved.size(); ++i) {
+          child.saved[i] = child.saved[i] && child.uses[i];
+          if (child.saved[i]) child.snapshot += sizeof(double);
+          if (child.uses[i] || child.changes[i]) n.links += sizeof(tape::Key);
+        }
+        child.snapshot += rest;
+        if (c + 1 < n.children.size()) n.children[c + 1]->overwritten = {};
+      }
+      if (!n.children.empty()) n.children.front()->overwritten = {};
+      n.links += static_cast<Bytes>(n.changes.size() * sizeof(Var));
+    }
+
+    // The tape of every call without those inside it, and its time. Returns the state behind it.
+    State<double> measure(tape::CallNode& n, const State<double>& before) {
+      Live live({.chunk = 8_KiB});
       tape::lift(live.tape, before, live.state);
-      const std::vector<Var> inputs = vars(live.state);
-      std::vector<std::vector<Var>> at_calls;
+      account(n.links);
+      std::size_t next = 0;
       double inside = 0;
-      start = now();
+      const double start = now();
       {
         const Tape::Recording recording(live.tape);
         Calls<State, Var> calls(
             [&](const std::string& f, State<Var>& s) {
               const double begin = now();
-              n.children.push_back(std::make_unique<tape::CallNode>());
-              tape::CallNode& child = *n.children.back();
-              child.function = f;
-              child.parent = &n;
-              at_calls.push_back(vars(s));
+              tape::CallNode& child = same_call(n, next++, f);
               State<double> values = first;
               tape::lower(s, values);
+              const Bytes held = live.tape.counts().held;
+              account(held);
               const State<double> behind = measure(child, values);
-              n.effects.insert(n.effects.end(), child.effects.begin(), child.effects.end());
+              account(-held);
               replace(live.tape, child, s, behind, [](auto&&...) {});
               inside += now() - begin;
             },
-            &n.effects);
+            true, nullptr);
         forms(n.function).taped(calls, live.state);
       }
-      live.tape.begin_sweep();
       n.own = now() - start - inside;
-      const std::vector<Var> outputs = vars(live.state);
-      if (outputs.size() != inputs.size())
-        fail(Error::Kind::unsupported,
-             "[call_tree] '{}' changes a state of {} numbers to {}; states keep their sizes", n.function,
-             inputs.size(), outputs.size());
-      for (std::size_t i = 0; i < inputs.size(); ++i)
-        n.changes.push_back(outputs[i].key() != inputs[i].key());
-      Bytes links = 0;
-      // Hascoet & Dauvergne (2008): what the adjoint of the call uses, and the call or what follows it overwrites.
-      for (std::size_t c = 0; c < n.children.size(); ++c) {
-        tape::CallNode& child = *n.children[c];
-        for (std::size_t i = 0; i < outputs.size(); ++i) {
-          // Constants have no key of their own: whether they were overwritten cannot be seen.
-          const bool may_differ = !at_calls[c][i].active() || outputs[i].key() != at_calls[c][i].key();
-          child.saved.push_back(child.uses[i] && may_differ);
-          if (child.saved.back()) child.snapshot += sizeof(double);
-          if (child.uses[i] || child.changes[i]) links += sizeof(tape::Key);
-        }
-        child.snapshot += static_cast<Bytes>(passive(before).bytes().size());
-      }
       const tape::TapeCounts counts = live.tape.counts();
+      account(counts.held);
       n.chunk = round_up(std::max<Bytes>(counts.tape, 8_KiB), 4_KiB);
       n.adjoints = counts.adjoints;
-      n.links = links + static_cast<Bytes>(outputs.size() * sizeof(Var));
-      n.bytes = Live(options_of(n)).tape.counts().held + n.links;
+      State<double> after = before;
+      tape::lower(live.state, after);
+      account(-counts.held - n.links);
+      n.bytes = tape::Pages::rounded(n.chunk) + tape::Pages::rounded(n.adjoints) + n.links;
       return after;
     }
     static tape::TapeOptions options_of(const tape::CallNode& n) {
       return {.chunk = n.chunk, .adjoints = n.adjoints};
     }
-
-    // Numbers that the function, with all it calls, reads: seen by symbols, comparisons included. All, where symbols cannot follow it.
-    std::vector<bool> used(const std::string& name, const State<double>& before) const {
-      tape::Numbers<State> numbers(before);
-      std::vector<double> values;
-      numbers.read(before, values);
-      try {
-        tape::Tracer tracer;
-        const std::vector<tape::Sym> symbols = tracer.inputs("state", values, false);
-        State<SymVar> state;
-        auto next = symbols.begin();
-        tape::fields::each_pair(before, state, [&](const auto& a, auto& b) {
-          if constexpr (tape::IsActive<std::remove_cvref_t<decltype(b)>>::value)
-            b = SymVar(*next++);
-          else
-            b = a;
-        });
-        inlined<SymVar>(name, state);
-        const tape::Trace trace = tracer.finish();
-        std::vector<bool> uses(values.size(), false);
-        for (const tape::Trace::Node& node : trace.nodes)
-          for (std::size_t k = 0; k < node.count; ++k)
-            if (!node.in[k].is_constant() && node.in[k].index() < uses.size())
-              uses[node.in[k].index()] = true;
-        // A number that went elsewhere in the state unchanged is read too.
-        std::size_t at = 0;
-        tape::each_var(state, [&](const SymVar& x) {
-          const std::uint64_t id = x.value().id;
-          if (id != 0 && id <= uses.size() && id != at + 1) uses[id - 1] = true;
-          ++at;
-        });
-        return uses;
-      } catch (const Error& e) {
-        if (e.kind() != Error::Kind::unsupported) throw;
-        return std::vector<bool>(values.size(), true);
-      }
+    static tape::CallNode& same_call(const tape::CallNode& n, std::size_t number, const std::string& f) {
+      if (number >= n.children.size() || n.children[number]->function != f)
+        fail(Error::Kind::usage,
+             "[call_tree] '{}' calls '{}' vs another run of it with the same state; it must do the same",
+             n.function, f);
+      return *n.children[number];
     }
 
-    static std::vector<Var> vars(State<Var>& state) {
-      std::vector<Var> all;
-      tape::each_var(state, [&](const Var& x) { all.push_back(x); });
-      return all;
-    }
     // What the call changes becomes outputs of an external function on the caller's tape.
     template <typename Reverse>
     static bool replace(Tape& tape, const tape::CallNode& child, State<Var>& state,
@@ -291,18 +346,14 @@ class CallTree {
         const Tape::Recording recording(l.tape);
         Calls<State, Var> calls(
             [&](const std::string& f, State<Var>& s) {
-              if (next >= n.children.size() || n.children[next]->function != f)
-                fail(Error::Kind::usage,
-                     "[call_tree] '{}' calls '{}' vs another run of it with the same state; it must do the "
-                     "same",
-                     n.function, f);
-              if (n.children[next]->changes_any())
-                call(*n.children[next], next, l, s);
+              const tape::CallNode& child = same_call(n, next, f);
+              if (child.changes_any())
+                call(child, next, l, s);
               else
                 run_beside(f, s);
               ++next;
             },
-            nullptr);
+            false, nullptr);
         forms(n.function).taped(calls, l.state);
       }
       l.adjoints = l.tape.begin_sweep();
@@ -316,7 +367,7 @@ class CallTree {
     void run_beside(const std::string& function, State<Var>& s) const {
       State<double> values = first;
       tape::lower(s, values);
-      inlined<double>(function, values);
+      inlined(function, values);
       tape::fields::each_pair(std::as_const(values), s, [](const auto& a, auto& b) {
         if constexpr (!tape::IsActive<std::remove_cvref_t<decltype(b)>>::value) b = a;
       });
@@ -339,7 +390,7 @@ class CallTree {
         caller.kept[number] = tape(child, before);
         tape::lower(caller.kept[number]->state, behind);
       } else {
-        inlined<double>(child.function, behind);
+        inlined(child.function, behind);
         snapshot.rest = passive(before);
         account(snapshot.bytes());
       }

@@ -77,7 +77,7 @@ concept Range = requires(T& x) {
   x.size();
 };
 template <typename T>
-concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || IsActive<T>::value;
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || IsActive<T>::value || IsNumber<T>::value;
 
 template <typename T>
 concept Resizable = requires(T& x) { x.resize(1); };
