@@ -1,6 +1,6 @@
 // Programs of functions that call functions, differentiated inside a budget: each call keeps its tape, or a snapshot from which it is run
 // again, as its measured tape, snapshot and time say. The gradient has the same bits either way.
-//   CallTree<State> tree;
+//   CallTree<State> tree;   // CallTree<State, float> for floats
 //   tree.add("advect", [](auto& call, auto& state) { ... call("limit", state); ... });
 //   auto g = tree.gradient("main", loss, state, {.memory = 8_MiB});
 //   g.value, g.state, g.report.explain()
@@ -16,9 +16,6 @@
 #include "tidemark/tape/state.h"
 
 namespace tidemark {
-
-template <template <typename> class State>
-class CallTree;
 
 // What a function gets to call others with, and to do what is more than computing.
 template <template <typename> class State, typename T>
@@ -55,17 +52,22 @@ class Calls {
   std::vector<tape::CallEffect>* effects_;
 };
 
-template <template <typename> class State>
+template <template <typename> class State, typename Real = double>
 struct CallGradient {
-  double value = 0;
-  State<double> state;  // adjoints of the first state's numbers
+  Real value = 0;
+  State<Real> state;  // adjoints of the first state's numbers
   CallReport report;
 };
 
 // Functions take (auto& call, auto& state) and change the state, which keeps its sizes. They do the same whenever they are called with the same
 // state.
-template <template <typename> class State>
+template <template <typename> class State, typename Real = double>
 class CallTree {
+  using Plain = tape::PlainOf<Real>;
+  using Scalar = tape::Active<Real>;
+  using TapeOf = tape::BasicTape<Real>;
+  using Watched = tape::Watched<Real>;
+
  public:
   template <typename F>
   void add(const std::string& name, F f) {
@@ -73,35 +75,37 @@ class CallTree {
   }
 
   template <typename Loss>
-  CallGradient<State> gradient(const std::string& root, const Loss& loss, const State<double>& state,
-                               const CallOptions& options = {}) const {
+  CallGradient<State, Real> gradient(const std::string& root, const Loss& loss, const State<Real>& given,
+                                     const CallOptions& options = {}) const {
+    State<Plain> state;
+    tape::convert(given, state);
     Run run{*this, state};
     tape::CallNode top;
     top.function = root;
     run.watch(top);
     run.measure(top, state);
-    CallGradient<State> g{0, state, {}};
+    CallGradient<State, Real> g{0, given, {}};
     g.report.measuring = std::exchange(run.peak, 0);
     tape::choose_modes(top, options, g.report);
     auto live = run.tape(top, state);
     // The loss on a tape of its own, beside the budget: as large as the state.
-    Tape tape({.chunk = 16_KiB});
-    State<Var> last;
-    State<double> values = state;
+    TapeOf tape({.chunk = 16_KiB});
+    State<Scalar> last;
+    State<Plain> values = state;
     tape::lower(live->state, values);
     tape::lift(tape, values, last);
-    std::vector<Var> inputs;
-    tape::each_var(last, [&](const Var& x) { inputs.push_back(x); });
+    std::vector<Scalar> inputs;
+    tape::each_var(last, [&](const Scalar& x) { inputs.push_back(x); });
     {
-      const Tape::Recording recording(tape);
-      const Var y = loss(std::as_const(last));
+      const typename TapeOf::Recording recording(tape);
+      const Scalar y = loss(std::as_const(last));
       g.value = y.value();
       tape.begin_sweep();
-      if (y.active()) tape.seed(y, 1.0);
+      if (y.active()) tape.seed(y, Real(1));
       tape.sweep();
     }
-    std::vector<double> adjoints;
-    for (const Var& x : inputs) adjoints.push_back(tape.adjoint(x));
+    std::vector<Real> adjoints;
+    for (const Scalar& x : inputs) adjoints.push_back(tape.adjoint(x));
     run.seed(*live, adjoints);
     live->tape.sweep();
     std::size_t i = 0;
@@ -117,29 +121,29 @@ class CallTree {
   template <typename T>
   using Function = std::function<void(Calls<State, T>&, State<T>&)>;
   struct Forms {
-    Function<double> plain;
-    Function<Var> taped;
-    Function<tape::Watched<double>> watched;
+    Function<Plain> plain;
+    Function<Scalar> taped;
+    Function<Watched> watched;
   };
   // A call whose tape exists.
   struct Live {
     explicit Live(const tape::TapeOptions& options) : tape(options) {}
-    Tape tape;
-    State<Var> state;            // behind the call
-    std::span<double> adjoints;  // of the tape; its inputs, the state's numbers, are the first, from 1 on
+    TapeOf tape;
+    State<Scalar> state;       // behind the call
+    std::span<Real> adjoints;  // of the tape; its inputs, the state's numbers, are the first, from 1 on
     std::vector<std::unique_ptr<Live>> kept;  // split calls in it
   };
 
   // What a joint call is run again from.
   struct Snapshot {
-    std::vector<double> numbers;
+    std::vector<Real> numbers;
     tape::Rest rest;
-    Bytes bytes() const { return static_cast<Bytes>(numbers.size() * sizeof(double) + rest.bytes().size()); }
+    Bytes bytes() const { return static_cast<Bytes>(numbers.size() * sizeof(Real) + rest.bytes().size()); }
   };
 
   struct Run {
     const CallTree& tree;
-    const State<double>& first;  // every state has its sizes
+    const State<Plain>& first;  // every state has its sizes
     Bytes live = 0, peak = 0;
 
     void account(Bytes bytes) { peak = std::max(peak, live += bytes); }
@@ -154,15 +158,14 @@ class CallTree {
         fail(Error::Kind::usage, "[call_tree] a call of '{}' vs the functions that were added", name);
       return found->second;
     }
-    void inlined(const std::string& name, State<double>& state) const {
-      Calls<State, double> calls([this](const std::string& f, State<double>& s) { inlined(f, s); }, false,
-                                 nullptr);
+    void inlined(const std::string& name, State<Plain>& state) const {
+      Calls<State, Plain> calls([this](const std::string& f, State<Plain>& s) { inlined(f, s); }, false,
+                                nullptr);
       forms(name).plain(calls, state);
     }
 
     // Measuring comes first, and runs every call twice: on numbers that tell what it reads and assigns, and taped, for its tape's size. Of the
     // tapes only those of a call and of the calls around it exist at a time.
-    using Watched = tape::Watched<double>;
     static void each_watched(State<Watched>& state, const auto& f) {
       tape::fields::each(state, [&](auto& x) {
         if constexpr (std::same_as<std::remove_cvref_t<decltype(x)>, Watched>) f(x);
@@ -180,7 +183,7 @@ class CallTree {
       } before;
       tape::watch = {};
       State<Watched> state;
-      tape::fields::each_pair(first, state, [](const auto& a, auto& b) { b = a; });
+      tape::convert(first, state);
       watch(root, state, numbers(state));
     }
     // `outside`: what the caller knows the numbers as.
@@ -254,18 +257,18 @@ class CallTree {
         child.overwritten = child.saved;
         for (std::size_t i = 0; i < child.saved.size(); ++i) {
           child.saved[i] = child.saved[i] && child.uses[i];
-          if (child.saved[i]) child.snapshot += sizeof(double);
+          if (child.saved[i]) child.snapshot += sizeof(Real);
           if (child.uses[i] || child.changes[i]) n.links += sizeof(tape::Key);
         }
         child.snapshot += rest;
         if (c + 1 < n.children.size()) n.children[c + 1]->overwritten = {};
       }
       if (!n.children.empty()) n.children.front()->overwritten = {};
-      n.links += static_cast<Bytes>(n.changes.size() * sizeof(Var));
+      n.links += static_cast<Bytes>(n.changes.size() * sizeof(Scalar));
     }
 
     // The tape of every call without those inside it, and its time. Returns the state behind it.
-    State<double> measure(tape::CallNode& n, const State<double>& before) {
+    State<Plain> measure(tape::CallNode& n, const State<Plain>& before) {
       Live live({.chunk = 8_KiB});
       tape::lift(live.tape, before, live.state);
       account(n.links);
@@ -273,16 +276,16 @@ class CallTree {
       double inside = 0;
       const double start = now();
       {
-        const Tape::Recording recording(live.tape);
-        Calls<State, Var> calls(
-            [&](const std::string& f, State<Var>& s) {
+        const typename TapeOf::Recording recording(live.tape);
+        Calls<State, Scalar> calls(
+            [&](const std::string& f, State<Scalar>& s) {
               const double begin = now();
               tape::CallNode& child = same_call(n, next++, f);
-              State<double> values = first;
+              State<Plain> values = first;
               tape::lower(s, values);
               const Bytes held = live.tape.counts().held;
               account(held);
-              const State<double> behind = measure(child, values);
+              const State<Plain> behind = measure(child, values);
               account(-held);
               replace(live.tape, child, s, behind, [](auto&&...) {});
               inside += now() - begin;
@@ -295,7 +298,7 @@ class CallTree {
       account(counts.held);
       n.chunk = round_up(std::max<Bytes>(counts.tape, 8_KiB), 4_KiB);
       n.adjoints = counts.adjoints;
-      State<double> after = before;
+      State<Plain> after = before;
       tape::lower(live.state, after);
       account(-counts.held - n.links);
       n.bytes = tape::Pages::rounded(n.chunk) + tape::Pages::rounded(n.adjoints) + n.links;
@@ -314,28 +317,33 @@ class CallTree {
 
     // What the call changes becomes outputs of an external function on the caller's tape.
     template <typename Reverse>
-    static bool replace(Tape& tape, const tape::CallNode& child, State<Var>& state,
-                        const State<double>& behind, Reverse reverse) {
-      std::vector<double> values;
+    static bool replace(TapeOf& tape, const tape::CallNode& child, State<Scalar>& state,
+                        const State<Plain>& behind, Reverse reverse) {
+      std::vector<Real> values;
       std::size_t i = 0;
       tape::fields::each_pair(behind, state, [&](const auto& a, auto& b) {
         if constexpr (tape::IsActive<std::remove_cvref_t<decltype(b)>>::value) {
-          if (child.changes[i++]) values.push_back(a);
+          if (child.changes[i++]) {
+            if constexpr (tape::IsNumber<std::remove_cvref_t<decltype(a)>>::value)
+              values.push_back(a.value);
+            else
+              values.push_back(a);
+          }
         } else {
           b = a;
         }
       });
       if (values.empty()) return false;
-      const std::vector<Var> outputs = tape.external(values, std::move(reverse));
+      const std::vector<Scalar> outputs = tape.external(values, std::move(reverse));
       auto next = outputs.begin();
       i = 0;
-      tape::each_var(state, [&](Var& x) {
+      tape::each_var(state, [&](Scalar& x) {
         if (child.changes[i++]) x = *next++;
       });
       return true;
     }
 
-    std::unique_ptr<Live> tape(const tape::CallNode& n, const State<double>& before) {
+    std::unique_ptr<Live> tape(const tape::CallNode& n, const State<Plain>& before) {
       auto made = std::make_unique<Live>(options_of(n));
       Live& l = *made;
       tape::lift(l.tape, before, l.state);
@@ -343,9 +351,9 @@ class CallTree {
       std::size_t next = 0;
       l.kept.resize(n.children.size());
       {
-        const Tape::Recording recording(l.tape);
-        Calls<State, Var> calls(
-            [&](const std::string& f, State<Var>& s) {
+        const typename TapeOf::Recording recording(l.tape);
+        Calls<State, Scalar> calls(
+            [&](const std::string& f, State<Scalar>& s) {
               const tape::CallNode& child = same_call(n, next, f);
               if (child.changes_any())
                 call(child, next, l, s);
@@ -364,8 +372,8 @@ class CallTree {
     static Bytes held(const tape::CallNode& n, const Live& l) { return l.tape.counts().held + n.links; }
 
     // A call that changes no number has no adjoint, but it may have effects, and change fields that are no T.
-    void run_beside(const std::string& function, State<Var>& s) const {
-      State<double> values = first;
+    void run_beside(const std::string& function, State<Scalar>& s) const {
+      State<Plain> values = first;
       tape::lower(s, values);
       inlined(function, values);
       tape::fields::each_pair(std::as_const(values), s, [](const auto& a, auto& b) {
@@ -373,19 +381,19 @@ class CallTree {
       });
     }
 
-    void call(const tape::CallNode& child, std::size_t number, Live& caller, State<Var>& s) {
-      State<double> before = first;
+    void call(const tape::CallNode& child, std::size_t number, Live& caller, State<Scalar>& s) {
+      State<Plain> before = first;
       tape::lower(s, before);
       // Who gets adjoints: numbers that the call reads or assigns.
       std::vector<tape::Key> keys;
       Snapshot snapshot;
       std::size_t i = 0;
-      tape::each_var(s, [&](const Var& x) {
+      tape::each_var(s, [&](const Scalar& x) {
         if (child.uses[i] || child.changes[i]) keys.push_back(x.key());
         if (child.mode == CallMode::joint && child.saved[i]) snapshot.numbers.push_back(x.value());
         ++i;
       });
-      State<double> behind = before;
+      State<Plain> behind = before;
       if (child.mode == CallMode::split) {
         caller.kept[number] = tape(child, before);
         tape::lower(caller.kept[number]->state, behind);
@@ -397,31 +405,31 @@ class CallTree {
       const bool changes =
           replace(caller.tape, child, s, behind,
                   [this, &child, number, &caller, keys = std::move(keys), snapshot = std::move(snapshot)](
-                      std::span<const Var> outputs, tape::Adjoints<double>& adjoints) mutable {
+                      std::span<const Scalar> outputs, tape::Adjoints<Real>& adjoints) mutable {
                     std::unique_ptr<Live> live = std::move(caller.kept[number]);
                     if (live == nullptr) {
-                      const State<double> again = restored(child, caller, snapshot);
+                      const State<Plain> again = restored(child, caller, snapshot);
                       account(-snapshot.bytes());
                       snapshot = {};
                       live = tape(child, again);
                     }
-                    std::vector<double> behind_call;
+                    std::vector<Real> behind_call;
                     std::size_t next = 0;
                     for (const bool changed : child.changes)
-                      behind_call.push_back(changed ? adjoints.get(outputs[next++]) : 0.0);
+                      behind_call.push_back(changed ? adjoints.get(outputs[next++]) : Real(0));
                     seed(*live, behind_call);
                     live->tape.sweep();
                     next = 0;
                     for (std::size_t k = 0; k < child.changes.size(); ++k)
                       if (child.uses[k] || child.changes[k])
-                        adjoints.add(Var(0.0, keys[next++]), live->adjoints[k + 1]);
+                        adjoints.add(Scalar(Real(0), keys[next++]), live->adjoints[k + 1]);
                     drop(child, std::move(live));
                   });
       TIDEMARK_CHECK(changes, "[call_tree] '{}' changes nothing", child.function);
     }
     // The state before a call: what was saved, and, for the numbers that nobody overwrote, what the caller's state still has.
-    State<double> restored(const tape::CallNode& child, const Live& caller, const Snapshot& snapshot) const {
-      State<double> state = first;
+    State<Plain> restored(const tape::CallNode& child, const Live& caller, const Snapshot& snapshot) const {
+      State<Plain> state = first;
       std::size_t i = 0, next = 0;
       tape::fields::each_pair(caller.state, state, [&](const auto& a, auto& b) {
         if constexpr (tape::IsActive<std::remove_cvref_t<decltype(a)>>::value)
@@ -431,14 +439,14 @@ class CallTree {
       return state;
     }
     // Fields that are no T: always in a snapshot.
-    static tape::Rest passive(const State<double>& state) {
-      State<Var> shape;
+    static tape::Rest passive(const State<Plain>& state) {
+      State<Scalar> shape;
       tape::lower(state, shape);
       return tape::Rest(shape);
     }
-    static void seed(Live& l, const std::vector<double>& adjoints) {
+    static void seed(Live& l, const std::vector<Real>& adjoints) {
       std::size_t i = 0;
-      tape::each_var(l.state, [&](const Var& x) {
+      tape::each_var(l.state, [&](const Scalar& x) {
         if (x.active()) l.adjoints[tape::index_of(x.key())] += adjoints[i];
         ++i;
       });
