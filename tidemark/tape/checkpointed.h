@@ -153,7 +153,7 @@ CheckpointGradient<State<Real>, Parameters<Real>> run_taped(const Step& step, co
 
 // n steps, on doubles or on floats.
 template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
-          typename Real>
+          typename Real = double>
 auto checkpointed(const Step& step, const Loss& loss, const State<Real>& state,
                   const Parameters<Real>& parameters, std::int64_t n, const CheckpointOptions& options = {}) {
   if (n < 0) fail(Error::Kind::usage, "[checkpointed] {} steps vs at least 0", n);
@@ -161,14 +161,15 @@ auto checkpointed(const Step& step, const Loss& loss, const State<Real>& state,
 }
 // As many as it takes: While{[](const auto& state, std::int64_t step) { return ...; }}.
 template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
-          typename Real, typename F>
+          typename Real = double, typename F>
 auto checkpointed(const Step& step, const Loss& loss, const State<Real>& state,
                   const Parameters<Real>& parameters, const While<F>& until,
                   const CheckpointOptions& options = {}) {
   return tape::run_taped<State, Parameters, Real>(step, loss, until.go_on, state, parameters, -1, options);
 }
 // Time and sizes of every step, for CheckpointOptions::steps.
-template <template <typename> class State, template <typename> class Parameters, typename Step, typename Real>
+template <template <typename> class State, template <typename> class Parameters, typename Step,
+          typename Real = double>
 std::vector<schedule::ChainStep> measure_steps(const Step& step, const State<Real>& state,
                                                const Parameters<Real>& parameters, std::int64_t n) {
   const auto loss = [](const auto&, const auto&) { return tape::Active<Real>(Real(0)); };
