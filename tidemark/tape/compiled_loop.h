@@ -9,8 +9,8 @@ namespace tidemark::tape {
 
 template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
           typename GoOn>
-class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step>, Loss, GoOn> {
-  using Base = TapedLoop<State, Parameters, CompiledStep<Step>, Loss, GoOn>;
+class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledStep<Step>, Loss, GoOn> {
+  using Base = TapedLoop<State, Parameters, double, CompiledStep<Step>, Loss, GoOn>;
 
  public:
   CompiledLoop(const CompiledStep<Step>& step, const Loss& loss, const GoOn& go_on,

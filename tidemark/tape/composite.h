@@ -1,4 +1,4 @@
-// Functions of <cmath> that are made of others, for Vars and Duals alike. The special functions of C++17 (beta, Bessel, ...) have no formulas
+// Functions of <cmath> that are made of others, for Vars, Duals and Numbers alike. The special functions of C++17 (beta, Bessel, ...) have no formulas
 // here: Tape::statement takes their derivatives.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tidemark/tape/dual.h"
+#include "tidemark/tape/number.h"
 #include "tidemark/tape/trace.h"
 #include "tidemark/tape/var.h"
 
@@ -17,14 +18,18 @@ struct IsDual : std::false_type {};
 template <typename R, int W>
 struct IsDual<DualOf<R, W>> : std::true_type {};
 template <typename T>
-concept Differentiated = Term<T> || IsDual<T>::value;
+concept Differentiated = Term<T> || IsDual<T>::value || IsNumber<T>::value;
 
 template <typename T>
 auto number_of(const T& x) {
-  if constexpr (IsDual<T>::value)
+  if constexpr (IsNumber<T>::value) {
+    x.look();
+    return x.value;
+  } else if constexpr (IsDual<T>::value) {
     return math::plain(x);
-  else
+  } else {
     return plain_value(x);
+  }
 }
 
 // Values are those of <cmath> to the last bit: a step must come to one state whether it is taped or not.
@@ -112,6 +117,9 @@ auto ternary(const A& a, const B& b, const C& c) {
     return Ternary<F, decltype(node_or_constant<R>(a)), decltype(node_or_constant<R>(b)),
                    decltype(node_or_constant<R>(c))>(node_or_constant<R>(a), node_or_constant<R>(b),
                                                      node_or_constant<R>(c));
+  } else if constexpr (IsNumber<Chosen>::value) {
+    using R = decltype(Chosen::value);
+    return Chosen::result(F::value(R(number_of(a)), R(number_of(b)), R(number_of(c))));
   } else {
     return ternary_value<F>(Chosen(a), Chosen(b), Chosen(c));
   }
@@ -169,6 +177,8 @@ TIDEMARK_INLINE auto shifted(const X& x, const Y& constant_) {
   if constexpr (Term<X>) {
     const auto c = constant<RealOf<X>>(constant_);
     return Binary<F, NodeOf<X>, std::remove_const_t<decltype(c)>>(node(x), c);
+  } else if constexpr (IsNumber<X>::value) {
+    return X::result(F::value(number_of(x), decltype(X::value)(constant_)));
   } else {
     return F::value(x, X(constant_));
   }
