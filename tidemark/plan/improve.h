@@ -4,13 +4,14 @@
 #pragma once
 
 #include "tidemark/plan/cpu_clock.h"
-#include "tidemark/plan/drops.h"
+#include "tidemark/plan/trade.h"
 
 namespace tidemark::plan {
 
 class Improve {
  public:
-  Improve(Timeline& line, Drops& drops, std::uint64_t seed) : line_(&line), drops_(&drops), rng_(seed) {}
+  Improve(Timeline& line, Drops& drops, std::uint64_t seed)
+      : line_(&line), drops_(&drops), trade_(line, drops), rng_(seed) {}
 
   // Removes runs that the budget does not need, the dearest first.
   void prune();
@@ -32,6 +33,9 @@ class Improve {
   // The other way round: keeps what a run makes again and drops one of the values that it was made from, which nothing else may need for long.
   bool swap(double slack);
 
+  // Trades over a full moment of a gap that a run bridges.
+  bool trade();
+
   // The same with a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
   bool shake(double share);
 
@@ -51,6 +55,7 @@ class Improve {
 
   Timeline* line_;
   Drops* drops_;
+  Trade trade_;
   Rng rng_;
   std::vector<std::int32_t> extra_;  // slots of runs beyond the first of their task
 };
