@@ -91,6 +91,27 @@ TEST(Improve, WhatWasMadeForARemovedRunGoesWithIt) {
   EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 4}));
 }
 
+TEST(Improve, ATradeGivesTwoRunsBackForOneDrop) {
+  Problem p;
+  for (const Bytes bytes : {28, 47, 75, 1, 1})
+    p.buffers.push_back({.name = "b" + std::to_string(p.buffers.size()), .bytes = bytes});
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 3},
+             {.name = "b", .writes = {1}, .seconds = 4},
+             {.name = "c", .writes = {2}, .seconds = 5},
+             {.name = "full", .writes = {3}, .seconds = 1, .workspace = 100},
+             {.name = "use", .reads = {0, 1, 2, 3}, .writes = {4}, .seconds = 1}};
+  p.outputs = {4};
+  const Model model(p, {});
+  Timeline line(model);
+  line.assign({0, 1, 2, 3, 0, 1, 4}, 7);
+  Drops drops(line, 176);
+  ASSERT_EQ(line.peak(), 176);
+  Improve improve(line, drops, 1);
+  EXPECT_TRUE(improve.trade());
+  EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 2, 4}));
+  EXPECT_FALSE(improve.trade());
+}
+
 TEST(Improve, EveryMoveLeavesAPlanThatFitsOrNothingChanged) {
   int changed = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
@@ -108,8 +129,9 @@ TEST(Improve, EveryMoveLeavesAPlanThatFitsOrNothingChanged) {
     for (int k = 0; k < 30; ++k) {
       const std::vector<TaskId> before = line.runs();
       const double seconds = line.seconds();
-      const bool moved = k % 3 == 0   ? improve.swap(0.5)
-                         : k % 3 == 1 ? improve.relocate(0.5)
+      const bool moved = k % 4 == 0   ? improve.swap(0.5)
+                         : k % 4 == 1 ? improve.relocate(0.5)
+                         : k % 4 == 2 ? improve.trade()
                                       : improve.ruin_and_recreate(0.5);
       ASSERT_TRUE(line.sound()) << seed;
       ASSERT_LE(line.peak(), budget) << seed;

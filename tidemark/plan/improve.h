@@ -4,13 +4,14 @@
 #pragma once
 
 #include "tidemark/plan/cpu_clock.h"
-#include "tidemark/plan/drops.h"
+#include "tidemark/plan/trade.h"
 
 namespace tidemark::plan {
 
 class Improve {
  public:
-  Improve(Timeline& line, Drops& drops, std::uint64_t seed) : line_(&line), drops_(&drops), rng_(seed) {}
+  Improve(Timeline& line, Drops& drops, std::uint64_t seed)
+      : line_(&line), drops_(&drops), trade_(line, drops), rng_(seed) {}
 
   // Removes runs that the budget does not need, the dearest first.
   void prune();
@@ -31,6 +32,9 @@ class Improve {
 
   // The other way round: keeps what a run makes again and drops one of the values that it was made from, which nothing else may need for long.
   bool swap(double slack);
+
+  // Trades over a full moment of a gap that a run bridges.
+  bool trade();
 
   // Moves a run that touches many bytes, with the updates that end the life of what it makes, and makes again what that takes.
   bool relocate(double slack);
@@ -59,6 +63,7 @@ class Improve {
 
   Timeline* line_;
   Drops* drops_;
+  Trade trade_;
   Rng rng_;
   std::vector<double> bytes_up_to_;  // by buffer, of it and those before
   std::vector<std::int32_t> extra_;  // slots of runs beyond the first of their task

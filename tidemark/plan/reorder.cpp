@@ -213,12 +213,21 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
     const Bytes b = bytes_[static_cast<std::size_t>(at)];
     return b > limit ? static_cast<double>(b - limit) : 0.0;
   };
+  std::int64_t listed = -n;  // the move before which `over_` was made
   for (std::int64_t k = 0; k < moves && over > 0; ++k) {
     const double heat = hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
     auto at = static_cast<std::int32_t>(rng.below(n));
     if (rng.below(2) == 0) {
-      // Near a moment that is over.
-      for (int tries = 0; tries < 12 && cost(at) == 0; ++tries) at = static_cast<std::int32_t>(rng.below(n));
+      // Near a moment that is over. They are few, as a rule, and do not move much.
+      if (k - listed >= n) {
+        listed = k;
+        over_.clear();
+        for (std::int32_t i = 0; i < n; ++i) {
+          if (cost(i) > 0) over_.push_back(i);
+        }
+      }
+      if (!over_.empty())
+        at = over_[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(over_.size())))];
       at = static_cast<std::int32_t>(std::clamp<std::int64_t>(at + rng.below(41) - 20, 0, n - 1));
     }
     const bool right = rng.below(2) == 0;

@@ -49,6 +49,7 @@ class Reorder {
   std::vector<std::int32_t> lives_of_;
   std::vector<Life> lives_;
   std::vector<std::int32_t> buffer_of_;
+  std::vector<std::int32_t> over_;     // places with more than the limit
   std::vector<Bytes> before_, bytes_;  // live before, and during, the run at a place
 };
 

@@ -18,6 +18,9 @@ constexpr std::int64_t kPatience =
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
 constexpr std::int64_t kKinds =
     4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
+constexpr std::int64_t kBetweenTrades = 64;  // rounds
+constexpr double kWorthRepair =
+    0.5;  // of the bytes that are over, left by a better order: drops may do the rest
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
 constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
@@ -296,7 +299,7 @@ double Search::typical_extra() const {
   return std::max(0.0, line_.seconds() - floor_) / std::max(1, extra);
 }
 
-// One extra run goes, and the order makes up for it.
+// One extra run goes, and the order makes up for it, or most of it.
 bool Search::remove_and_reorder() {
   std::vector<TaskId> runs = line_.runs();
   std::vector<std::size_t> extra;
@@ -312,11 +315,17 @@ bool Search::remove_and_reorder() {
   runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(victim));
   reorder_.load(runs);
   const auto n = static_cast<std::int64_t>(runs.size());
-  if (!reorder_.anneal(options_.budget - model_->base, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n,
-                       improve_.rng()))
-    return false;
+  const Bytes room = options_.budget - model_->base;
+  const double over = reorder_.overflow(room), before = line_.seconds();
+  const bool fits = reorder_.anneal(room, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n, improve_.rng());
+  if (!fits && (model_->has_copies() || reorder_.overflow(room) > kWorthRepair * over)) return false;
+  const std::vector<TaskId> had = fits ? std::vector<TaskId>() : line_.runs();
   line_.assign(reorder_.runs(), kRoom);
-  return true;
+  if (fits) return true;
+  if (drops_.repair(before, 0, improve_.rng(), 64) == Drops::Outcome::fits && line_.seconds() < before)
+    return true;
+  line_.assign(had, kRoom);
+  return false;
 }
 
 void Search::rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on) {
@@ -338,6 +347,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
     bool changed = round % kKinds == 0   ? improve_.exchange(slack)
                    : round % kKinds == 1 ? improve_.swap(slack)
                                          : improve_.ruin_and_recreate(slack);
+    if (round % kBetweenTrades == 0 && !copies) changed |= improve_.trade();
     if (changed && copies && seconds_now() > current + slack) {
       // A stall that the sum of the runs does not show.
       line_.undo_to(0);
