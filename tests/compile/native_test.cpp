@@ -12,6 +12,7 @@
 #include "tidemark/front/scan.h"
 #include "tidemark/ops/linalg.h"
 #include "tidemark/ops/matmul.h"
+#include "tidemark/ops/table.h"
 
 namespace tidemark {
 namespace {
@@ -55,6 +56,47 @@ TEST(Native, MapsFoldsAndMoves) {
                          gelu(b), softplus(a), floor(a * 5.0), pow(square(a) + 0.5, b), update_slice(x[1], slice(x[1], 0, 0, 3), 0, 5, 2)};
         },
         in);
+  }
+}
+
+// What an op's kernel does must be what is written out for it, in either type; ops that are left to the executor pass.
+TEST(Native, EveryOpHasTheExecutorsBits) {
+  for (const DType d : {DType::f64, DType::f32}) {
+    struct Call {
+      const Op* op;
+      Attrs attrs;
+      std::size_t first, count;
+    };
+    std::vector<Call> calls;
+    Tensors in;
+    for (const Op* op : all_ops()) {
+      if (op->samples == nullptr) continue;
+      const std::vector<Sample> samples = op->samples();
+      for (const Sample& s : samples) {
+        if (s.diagonal != 0 || s.in.empty()) continue;
+        calls.push_back({op, s.attrs, in.size(), s.in.size()});
+        for (std::size_t i = 0; i < s.in.size(); ++i) {
+          const auto range = i < s.ranges.size() ? s.ranges[i] : s.range;
+          const DType type = s.in[i].dtype == DType::f64 ? d : s.in[i].dtype;
+          const Tensor from0to1 = 0.5 + 0.499 * sin(cast(arange(s.in[i].shape.numel()), DType::f64) * (0.7 + 0.1 * static_cast<double>(i)));
+          Tensor x = range[0] + (range[1] - range[0]) * from0to1;
+          if (type == DType::boolean) x = cast(x > 0.5 * (range[0] + range[1]), DType::f64);
+          else if (!is_float(type)) x = floor(x);
+          in.push_back(cast(reshape(x, s.in[i].shape.sizes()), type));
+        }
+      }
+    }
+    const auto all = [&](const Tensors& x) {
+      Tensors out;
+      for (const Call& c : calls) {
+        const auto from = x.begin() + static_cast<std::ptrdiff_t>(c.first);
+        for (Tensor& y : apply(*c.op, Tensors(from, from + static_cast<std::ptrdiff_t>(c.count)), c.attrs, Where::current())) out.push_back(std::move(y));
+      }
+      return out;
+    };
+    const Tensors wanted = flatten(compile(all, {.correct = false})(in));
+    const Tensors native = flatten(compile(all, {.native = true, .native_cache = cache(), .correct = false})(in));
+    expect_bits(native, wanted);
   }
 }
 

@@ -47,9 +47,12 @@ bool write_move(const Task& t, std::string& out) {
     if (op == "index_select")
       out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = x0[x1[i] * {}];\n", n, from);
     else
+      // In the type that the kernel adds in (kernels/cpu/scan_axis.cpp).
       out += fmt::format(
-          "    {} running = -0.0;\n    for (std::int64_t i = 0; i < {}; ++i) y[i] = running += x0[i * {}];\n",
-          type_name(t.node, y.type.dtype), n, from);
+          "    {} running = {};\n"
+          "    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>(running += x0[i * {}]);\n",
+          is_float(y.type.dtype) ? "double" : "std::int64_t", is_float(y.type.dtype) ? "-0.0" : "0", n,
+          type_name(t.node, y.type.dtype), from);
   } else if (op == "contiguous") {
     write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
   } else if (op == "reshape") {

@@ -15,7 +15,8 @@ Attrs along(std::int64_t axis) { return {{"axis", axis}}; }
 int axis_of(const Attrs& a) { return static_cast<int>(a.integer("axis")); }
 
 std::vector<Sample> axis_samples() {
-  return {{.in = {{{3, 7}, DType::f64}}, .attrs = along(1)},
+  return {{.in = {{{61}, DType::f64}}, .attrs = along(0)},
+          {.in = {{{3, 7}, DType::f64}}, .attrs = along(1)},
           {.in = {{{5, 3}, DType::f64}}, .attrs = along(0)},
           {.in = {{{2, 3, 4}, DType::f64}}, .attrs = along(1)},
           {.in = {{{0, 3}, DType::f64}}, .attrs = along(1)}};
