@@ -242,6 +242,39 @@ TEST(Loops, OfUnknownLengthWithAClockAndConstantsThatRepeat) {
   EXPECT_EQ(c.peak_measured(), c.peak_predicted());
 }
 
+// What a loop that ends early leaves of its record is no value, and nothing to compare when the loop runs again.
+TEST(Loops, OfUnknownLengthRunAgainAreVerified) {
+  struct Clocked {
+    Tensor x, t;
+  };
+  const auto loop = [](const Tensor& z, const Tensor& p) {
+    return while_loop([](const Clocked& w) { return w.t < 2.0; },
+                      [&](const Clocked& w) {
+                        return Clocked{sin(w.x * p + 0.1), w.t + 1.0};
+                      },
+                      Clocked{z, full({}, 0.0, DType::f64)}, {.max_trips = 9})
+        .state.x;
+  };
+  const auto f = value_and_grad([&](const Tensor& p, const Tensor& u) { return sum(square(loop(loop(u, p), p))); });
+  const Tensor i = cast(arange(64), DType::f64), p = sin(i * 0.37) * 0.6 + 0.05, u = cos(i * 0.2);
+  auto all = compile(f, {.correct = false});
+  const Tensor wanted = all(p, u).grad;
+  auto least = compile(f, {.memory = Budget::minimum(), .time_limit = 0.1, .correct = false});
+  least(p, u);
+  const Bytes most = all.plan_for(p, u).peak_measured(), fewest = least.plan_for(p, u).peak_measured();
+  int again = 0;
+  for (const double part : {0.3, 0.5, 0.6, 0.7}) {
+    auto verified = compile(f, {.memory = fewest + static_cast<Bytes>(part * static_cast<double>(most - fewest)), .time_limit = 0.1, .verify = true, .correct = false});
+    const Tensor got = verified(p, u).grad;
+    EXPECT_EQ(std::memcmp(got.data<double>().data(), wanted.data<double>().data(), 64 * sizeof(double)), 0) << part;
+    const plan::Plan& plan = verified.plan_for(p, u).plan();
+    std::vector<int> runs(256);
+    for (const auto& step : plan.steps)
+      if (step.kind == plan::Step::Kind::run && step.id < 256 && ++runs[static_cast<std::size_t>(step.id)] == 2) ++again;
+  }
+  EXPECT_GT(again, 0);
+}
+
 TEST(Loops, OfUnknownLengthInsideStepsAndMoreThanTheMost) {
   const auto f = [](const Tensors& in) {
     const Tensor last = scan(5, in[0], [&](const Tensor& s) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 
 #include "tidemark/base/error.h"
@@ -107,6 +108,22 @@ void Executor::verify_repeats() {
   fingerprints_->known.resize(buffers);
 }
 
+// A loop that ends early leaves the rest of its record as it was: that is no value of anybody's.
+void Executor::clear_outputs(const Instr& instr) {
+  const auto first = static_cast<std::size_t>(instr.first_place);
+  for (std::int32_t o = 0; o < instr.outputs; ++o) {
+    const std::size_t at = first + static_cast<std::size_t>(instr.inputs + o);
+    auto* begin = static_cast<std::byte*>(pointers_[at]);
+    const std::byte* end = begin + program_->places[at].bytes;
+    bool in_place = false;
+    for (std::size_t i = first; i < first + static_cast<std::size_t>(instr.inputs); ++i) {
+      const auto* in = static_cast<const std::byte*>(pointers_[i]);
+      in_place |= in < end && begin < in + program_->places[i].bytes;
+    }
+    if (!in_place) std::memset(begin, 0, static_cast<std::size_t>(end - begin));
+  }
+}
+
 void Executor::compare(const Instr& instr, std::size_t index) {
   for (std::int32_t o = 0; o < instr.outputs; ++o) {
     const auto at = static_cast<std::size_t>(instr.first_place + instr.inputs + o);
@@ -151,6 +168,8 @@ bool Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
     const Instr& instr = program_->instrs[i];
     running.at = i;
     void* const* first = pointers_.data() + instr.first_place;
+    const bool compared = fingerprints_ && instr.kind == Instr::Kind::run && device_->computes();
+    if (compared && instr.repeats) clear_outputs(instr);
     const std::int64_t begin = timeline != nullptr ? now_ns() : 0;
     const std::span<const Place> places(program_->places.data() + instr.first_place,
                                         static_cast<std::size_t>(instr.inputs + instr.outputs + 1));
@@ -168,7 +187,7 @@ bool Executor::carry_out(std::span<void* const> residents, Timeline* timeline) {
       overflowed_ = program_->task_names[i];
       return false;
     }
-    if (fingerprints_ && instr.kind == Instr::Kind::run && device_->computes()) compare(instr, i);
+    if (compared) compare(instr, i);
     if (timeline != nullptr && i < timeline->entries.size())
       timeline->entries[i] = {begin, now_ns(), instr.live, instr.task, timeline->work ? work_ns() : 0};
   }

@@ -60,6 +60,7 @@ class TIDEMARK_API Executor {
   std::shared_ptr<std::byte> arena_;
   std::vector<std::unique_ptr<TierStore>> stores_;  // by tier; null where the program copies nothing there
   std::vector<void*> pointers_;  // one for each of Program::places
+  void clear_outputs(const Instr& instr);
   void compare(const Instr& instr, std::size_t index);
   void drain();
   std::string overflowed_;
