@@ -18,8 +18,10 @@ int nests(std::uint64_t first, std::uint64_t last) {
     SCOPED_TRACE(seed);
     testing_bodies::Dice dice(seed + 5);
     const testing_bodies::RandomLoop loop(seed, 1 + dice.below(2), 100, 8 + dice.below(40));
+    // Every other loop that can be one has an unknown length.
+    const std::int64_t more = loop.can_be_open() && dice.below(2) == 0 ? dice.below(30) : -1;
     const auto step = [&](const Tensors& x) {
-      return value_and_grad([&](const Tensors& y) { return loop.loss(y, true); })(x);
+      return value_and_grad([&](const Tensors& y) { return more < 0 ? loop.loss(y, true) : loop.open_loss(y, more); })(x);
     };
     const Tensors in = loop.inputs();
     auto all = compile(step, {.device = cpu({.threads = 1})});

@@ -55,6 +55,24 @@ class RandomLoop {
     return in;
   }
 
+  // The same steps by a loop that learns its length at its end, of which it may have `more`; xs have a length that is known.
+  bool can_be_open() const { return xs_ == 0 && ys_ == 0; }
+  Tensor open_loss(const Tensors& in, std::int64_t more) const {
+    const Tensors params(in.begin() + carries_, in.begin() + carries_ + params_);
+    Tensors state(in.begin(), in.begin() + carries_);
+    state.push_back(full({}, 0.0, DType::f64));
+    const auto last = while_loop([&](const Tensors& s) { return s.back() < static_cast<double>(steps_); },
+                                 [&](const Tensors& s) {
+                                   Tensors next = step(Tensors(s.begin(), s.end() - 1), params, Tensor{}, true).first;
+                                   next.push_back(s.back() + 1.0);
+                                   return next;
+                                 },
+                                 state, {.max_trips = steps_ + more});
+    Tensor total = sum(last.state[0] * last.state[0]);
+    for (std::size_t i = 1; i + 1 < last.state.size(); ++i) total = total + sum(last.state[i]);
+    return total;
+  }
+
   Tensor loss(const Tensors& in, bool looped) const {
     Tensors state(in.begin(), in.begin() + carries_);
     const Tensors params(in.begin() + carries_, in.begin() + carries_ + params_);

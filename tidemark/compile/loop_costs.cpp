@@ -5,6 +5,7 @@
 #include "tidemark/compile/loops.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/schedule/mixed.h"
+#include "tidemark/schedule/online_states.h"
 #include "tidemark/schedule/revolve.h"
 #include "tidemark/schedule/schedules.h"
 #include "tidemark/schedule/sized.h"
@@ -18,6 +19,7 @@ void LoopCosts::in_tier_at(const TierSpec& tier) {
 }
 
 std::int64_t LoopCosts::in_tier() const {
+  if (online) return tier_places;
   if (!splits.empty()) return schedule::tier_shape(splits, trips).places;
   return period > 0 ? (trips - 1) / period : 0;
 }
@@ -102,7 +104,19 @@ void LoopCosts::split_in_area(Bytes beside, std::int64_t places, std::int64_t gr
 }
 
 double LoopCosts::first_sweep(Bytes bytes) const {
-  if (online) return static_cast<double>(trips) * body;
+  if (online) {
+    const std::int64_t taped = online_area(bytes).taped;
+    double seconds = static_cast<double>(trips - taped) * body + static_cast<double>(taped) * body_taping;
+    // As many in each round as there is room for, then half of that.
+    std::int64_t from = 0, step = start;
+    while (tier_places > 0 && from < trips - 1) {
+      const std::int64_t to = std::min(trips - 1, (tier_places + 1) * step);
+      seconds +=
+          static_cast<double>((to - from) / step) * std::max(0.0, write - static_cast<double>(step) * body);
+      from = to, step *= 2;
+    }
+    return seconds;
+  }
   if (!splits.empty()) return by_splits(*this, bytes).first;
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const auto taped =
@@ -113,14 +127,7 @@ double LoopCosts::first_sweep(Bytes bytes) const {
 }
 
 double LoopCosts::reverse_sweep(Bytes bytes) const {
-  if (online) {
-    // What is run again grows little faster than the length; counting up to here takes milliseconds.
-    const std::int64_t counted = std::min<std::int64_t>(trips, 1'000'000);
-    const auto again =
-        static_cast<double>(schedule::online_advances(counted, online_places(bytes, state, trips)));
-    return static_cast<double>(trips) *
-           (again / static_cast<double>(std::max<std::int64_t>(counted, 1)) * advance + adjoint);
-  }
+  if (online) return online_reverse(bytes);
   if (!splits.empty()) return by_splits(*this, bytes).reverse;
   const std::int64_t segment = period > 0 ? period : trips, last = trips - in_tier() * period;
   const schedule::Sized sized(segment, state, tape, bytes);
@@ -129,6 +136,39 @@ double LoopCosts::reverse_sweep(Bytes bytes) const {
   const double each = seconds_of(*this, sized.counts(period, false), period);
   total += read + static_cast<double>(in_tier()) * (each + std::max(0.0, read - each));
   return total;
+}
+
+OnlineArea LoopCosts::online_area(Bytes bytes) const {
+  return online_area_of(bytes, state, tape, trips, places, tier_places, start);
+}
+
+// Steps of a loop of unknown length from a state outside to its end, by what its first sweep has left in the area.
+double LoopCosts::online_segment(const OnlineArea& a, std::int64_t steps) const {
+  if (tape > 0 && steps <= a.taped) return static_cast<double>(steps) * untaping;
+  const bool kept = a.taped > 0 && a.places > 0;
+  const std::int64_t origin = a.taped, free = a.places - (kept ? 1 : 0);
+  std::vector<std::int64_t> memory(static_cast<std::size_t>(2 * free)), stack{0};
+  if (kept) stack.push_back(origin);
+  schedule::OnlineStates states(free, memory.data());
+  while (states.next() < steps - origin) states.take();
+  const std::int64_t count = steps > origin ? states.finish(steps - origin) : 0;
+  for (std::int64_t k = 0; k < count; ++k) stack.push_back(origin + states.step(k));
+  const schedule::Sized sized(a.longest, state, tape, a.segments);
+  return seconds_of(*this, sized.counts(stack, steps), steps);
+}
+
+double LoopCosts::online_reverse(Bytes bytes) const {
+  const OnlineArea a = online_area(bytes);
+  if (a.all) return static_cast<double>(trips) * (tape > 0 ? untaping : adjoint);
+  if (tier_places > 0) {
+    const std::int64_t kept = (trips - 1) / a.longest, last = trips - kept * a.longest;
+    const double each = seconds_of(
+        *this, schedule::Sized(a.longest, state, tape, a.segments).counts(a.longest, false), a.longest);
+    return online_segment(a, last) + read + static_cast<double>(kept) * (each + std::max(0.0, read - each));
+  }
+  // What is run again grows little faster than the length; counting up to here takes milliseconds.
+  const std::int64_t counted = std::min<std::int64_t>(trips, tape > 0 ? 100'000 : 1'000'000);
+  return static_cast<double>(trips) / static_cast<double>(counted) * online_segment(a, counted);
 }
 
 double LoopCosts::forward_runs(Bytes bytes) const {
@@ -144,13 +184,16 @@ double LoopCosts::forward_runs(Bytes bytes) const {
                     .period = period,
                     .splits = splits,
                     .extra = extra,
-                    .online = online};
+                    .online = online,
+                    .places = places,
+                    .tier_places = tier_places,
+                    .start = start};
   return (counted.first_sweep(bytes) + counted.reverse_sweep(bytes)) / static_cast<double>(trips);
 }
 
 double LoopCosts::least_forward_runs(Bytes bytes) const {
   const Bytes smallest = tape > 0 ? std::min(state, tape) : state, all = bytes + std::max<Bytes>(0, extra);
-  const std::int64_t beside = splits.empty() && period == 0 ? 0 : in_tier() + 2;  // by splits, and on the way
+  const std::int64_t beside = in_tier() == 0 ? 0 : in_tier() + 2;  // by splits, and on the way
   const std::int64_t slots = smallest > 0 ? std::min(trips, 1 + all / smallest + beside) : trips;
   // With slots that hold either, Maddison's; without tapes Griewank and Walther's, of which the first sweep makes all but the last step's at
   // most, and every step runs in that sweep and inside its adjoint.

@@ -39,9 +39,9 @@ std::vector<const PlannedRegion*> planned_regions(const Node& n, const PoseOptio
 
 std::string line_of(const Node& n, const PoseOptions& options) {
   const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-  const std::int64_t places = online_places(s.bytes, s.state, s.trips);
-  const schedule::Sized sized(longest_leaf(n.attrs), s.state, s.tape,
-                              s.counted ? places * s.state : area_of_segments(n.attrs, s.bytes));
+  const OnlineArea online = s.counted ? online_area_of(n.attrs, s.state) : OnlineArea{};
+  const schedule::Sized sized(s.counted ? online.longest : longest_leaf(n.attrs), s.state, s.tape,
+                              s.counted ? online.segments : area_of_segments(n.attrs, s.bytes));
   Bytes step = 0;
   for (const PlannedRegion* region : planned_regions(n, options)) step = std::max(step, region->arena);
   const LoopCosts costs{.trips = s.trips,
@@ -49,13 +49,16 @@ std::string line_of(const Node& n, const PoseOptions& options) {
                         .tape = s.tape,
                         .splits = splits_of(n.attrs),
                         .extra = n.attrs.integer("extra", -1),
-                        .online = s.counted};
+                        .online = s.counted,
+                        .places = n.attrs.integer("places", 0),
+                        .tier_places = n.attrs.integer("tier_places", 0),
+                        .start = n.attrs.integer("start", 0)};
   std::string kept;
   if (n.attrs.find("tier") != nullptr)
     kept = fmt::format("{} states in tier {}, ", with_commas(costs.in_tier()), n.attrs.integer("tier"));
   else if (s.split)
     kept = fmt::format("{} states, and while it is reversed ", with_commas(costs.in_tier()));
-  if (sized.taped() && sized.all_at_once() && !s.split) {
+  if (sized.taped() && sized.all_at_once() && !s.split && costs.tier_places == 0) {
     kept = fmt::format("the tapes of all steps, {} each,", format_bytes(s.tape));
   } else {
     kept += fmt::format("{} {}", with_commas(sized.depths()), sized.taped() ? "snapshots or" : "snapshots");

@@ -1,5 +1,5 @@
 // The forward sweep that keeps snapshots and tapes and the reverse sweep that uses them (schedule/sized.h): snapshots form a
-// stack from the start of the area, the tapes of one segment lie at its end; of a loop of unknown length the first sweep chooses which states
+// stack from the start of the area, the tapes of one segment lie at its end; of a loop of unknown length the first sweep (loop_while.cpp) chooses which states
 // it has (schedule/online_states.h). With a tier, segments between states that lie there are reversed so, one after the other
 // (schedule/tier_splits.h). The first state lies outside; a state that is kept is made in its place, so nothing is copied.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,20 +17,7 @@
 namespace tidemark {
 namespace {
 
-static_assert(schedule::OnlineRecord::bytes(1) == kOnlineRecord);
-
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-// Copies that are under way read and write the arena: none may outlive a sweep that failed.
-template <typename F>
-void draining(const std::shared_ptr<LoopStore>& store, const F& sweep) {
-  try {
-    sweep();
-  } catch (...) {
-    if (store) store->drain();
-    throw;
-  }
-}
 
 class Saving final : public Kernel {
  public:
@@ -154,85 +141,16 @@ class Saving final : public Kernel {
   Bytes table_ = 0, inner_ = 0;
 };
 
-class WhileSaving final : public Kernel {
- public:
-  WhileSaving(const KernelSpec& spec, const RegionKernel& region)
-      : shape_(loop_shape(spec.attrs, spec.in.size(), spec.regions)),
-        body_(region(spec.regions[0], spec.threads)),
-        condition_(region(spec.regions[1], spec.threads)) {
-    const Graph& body = spec.regions[0];
-    in_bytes_ = bytes_of(body, body.inputs);
-    out_bytes_ = bytes_of(body, body.outputs);
-    slots_.assign(index(shape_.carries), -1);
-    for (const std::int64_t i : spec.attrs.integers("snapshot")) {
-      slots_[static_cast<std::size_t>(i)] = state_;
-      state_ += round_up(in_bytes_[static_cast<std::size_t>(i)], kStorageAlign);
-    }
-    places_ = online_places(spec.attrs.integer("bytes"), state_, shape_.trips);
-    WorkspaceParts parts;
-    parts.add(static_cast<Bytes>((in_bytes_.size() + out_bytes_.size()) * sizeof(void*)));
-    for (int i = 0; i < shape_.carries; ++i) second_.push_back(parts.add(out_bytes_[index(i)]));
-    inner_ = parts.bytes();
-    workspace_ = inner_ + std::max(body_->workspace(), condition_->workspace());
-  }
-
-  void run(const Operands& o) const override {
-    auto* base = static_cast<std::byte*>(o.workspace);
-    auto** in = static_cast<const void**>(o.workspace);
-    auto** out = static_cast<void**>(o.workspace) + in_bytes_.size();
-    auto* area = static_cast<std::byte*>(o.out[o.out.size() - 1]);
-    for (std::size_t i = 0; i < in_bytes_.size(); ++i) in[i] = o.in[i];
-    const bool all = places_ >= shape_.trips - 1;
-    schedule::OnlineStates states(all ? 0 : places_, area + places_ * state_);
-    bool more = false;
-    void* const answer[] = {&more};
-    std::int64_t n = 0;
-    for (;; ++n) {
-      condition_->run({{in, in_bytes_.size()}, answer, base + inner_});
-      if (!more) break;
-      if (n == shape_.trips) too_many_trips(n);
-      std::int64_t place = all && n + 1 < shape_.trips ? n : -1;
-      if (states.next() == n + 1) place = states.take();
-      for (std::size_t c = 0; c < slots_.size(); ++c) {
-        // Never where the step before left it.
-        out[c] = n % 2 == 0 ? static_cast<std::byte*>(o.out[c]) : base + second_[c];
-        if (place >= 0 && slots_[c] >= 0) out[c] = area + place * state_ + slots_[c];
-      }
-      for (std::size_t y = slots_.size(); y < out_bytes_.size(); ++y)
-        out[y] = o.output<std::byte>(y) + n * out_bytes_[y];
-      body_->run({{in, in_bytes_.size()}, {out, out_bytes_.size()}, base + inner_});
-      for (std::size_t c = 0; c < slots_.size(); ++c) in[c] = out[c];
-    }
-    states.finish(n);
-    for (std::size_t c = 0; c < slots_.size(); ++c) {
-      if (out_bytes_[c] > 0 && in[c] != o.out[c])
-        std::memcpy(o.out[c], in[c], static_cast<std::size_t>(out_bytes_[c]));
-    }
-    for (std::size_t y = slots_.size(); y < out_bytes_.size(); ++y) {
-      const auto rest = static_cast<std::size_t>((shape_.trips - n) * out_bytes_[y]);
-      if (rest > 0) std::memset(o.output<std::byte>(y) + n * out_bytes_[y], 0, rest);
-    }
-    *static_cast<std::int64_t*>(o.out[o.out.size() - 2]) = n;
-  }
-
- private:
-  LoopShape shape_;
-  std::shared_ptr<const Kernel> body_, condition_;
-  std::vector<Bytes> in_bytes_, out_bytes_, second_;
-  std::vector<Bytes> slots_;  // of a carry in a snapshot, or -1
-  Bytes state_ = 0, inner_ = 0;
-  std::int64_t places_ = 0;
-};
-
 class Adjoint final : public Kernel {
  public:
   Adjoint(const KernelSpec& spec, const RegionKernel& region, std::shared_ptr<LoopStore> store)
       : store_(std::move(store)),
         s_(adjoint_shape(spec.attrs, spec.regions)),
         splits_(splits_of(spec.attrs)),
-        sized_(longest_leaf(spec.attrs), s_.state, s_.tape,
-               s_.counted ? online_places(s_.bytes, s_.state, s_.trips) * s_.state
-                          : area_of_segments(spec.attrs, s_.bytes)) {
+        area_(s_.counted ? online_area_of(spec.attrs, s_.state) : OnlineArea{}),
+        tier_places_(spec.attrs.integer("tier_places", 0)),
+        sized_(s_.counted ? area_.longest : longest_leaf(spec.attrs), s_.state, s_.tape,
+               s_.counted ? area_.segments : area_of_segments(spec.attrs, s_.bytes)) {
     const Graph &advance = spec.regions[0], &adjoint = spec.regions[1];
     advance_in_ = bytes_of(advance, advance.inputs);
     adjoint_in_ = bytes_of(adjoint, adjoint.inputs);
@@ -271,6 +189,8 @@ class Adjoint final : public Kernel {
       const std::int64_t places = schedule::tier_shape(splits_, s_.trips).places;
       kept_ = parts.add((places + 1) * static_cast<Bytes>(sizeof(std::int64_t)));
       extra_ = parts.add(s_.extra);
+    } else if (store_) {
+      for (Bytes& place : staging_) place = parts.add(offsets_.back());
     }
     for (int i = 0; i < s_.adjoints; ++i) second_.push_back(parts.add(adjoint_out_[index(i)]));
     inner_ = parts.bytes();
@@ -310,7 +230,7 @@ class Adjoint final : public Kernel {
     if (s_.bytes > 0 && r.area != o.in[0]) std::memcpy(r.area, o.in[0], static_cast<std::size_t>(s_.bytes));
     const bool beside = s_.split && !store_;
     r.segments = beside ? r.base + extra_ : r.area;
-    r.end = r.segments + (beside ? s_.extra : s_.bytes);
+    r.end = r.segments + (beside ? s_.extra : online_ ? area_.segments : s_.bytes);
     r.advance_in = static_cast<const void**>(o.workspace);
     r.advance_out = static_cast<void**>(o.workspace) + advance_in_.size();
     r.adjoint_in = const_cast<const void**>(r.advance_out + offsets_.size() + tape_offsets_.size());
@@ -323,6 +243,8 @@ class Adjoint final : public Kernel {
 
     if (s_.split) {
       by_splits(r);
+    } else if (online_ && store_) {
+      by_tier(r);
     } else {
       r.root.outside = true;
       segment(r, 0, r.trips, true);
@@ -375,23 +297,72 @@ class Adjoint final : public Kernel {
     if (stages) stages->finish();
   }
 
+  // Of a loop of unknown length: segment by segment, between states that it left in the tier.
+  void by_tier(Run& r) const {
+    const OnlineTier tier(tier_places_, r.area + area_.segments + round_up(kOnlineRecord * area_.places, kStorageAlign));
+    LoopStages stages(*store_, std::array{r.base + staging_[0], r.base + staging_[1]});
+    const auto bring = [&](std::int64_t k, std::int64_t beside) {
+      stages.bring(k * tier.period(), static_cast<std::size_t>(tier.place(k)), beside * tier.period());
+    };
+    std::int64_t to = r.trips;
+    bool first = true;
+    for (std::int64_t k = tier.count(); to > 0; --k) {
+      const std::int64_t top = k * tier.period();
+      r.root = {.outside = k == 0};
+      if (k > 0) bring(k, k - 1), r.root.data = stages.at(top);
+      if (k > 1) bring(k - 1, k);
+      segment(r, top, to, std::exchange(first, false));
+      to = top;
+    }
+    stages.finish();
+  }
+
+  // The stack that the first sweep of a loop of unknown length has left for steps [kept[0], end); its depth.
+  std::int64_t stack_of_record(Run& r, std::int64_t* kept, std::int64_t end) const {
+    if (end == kept[0]) return 0;
+    std::int64_t depth = 0, origin = kept[0];
+    if (area_.taped > 0 && area_.places > 0) kept[++depth] = origin = area_.taped;
+    const std::int64_t first = depth, places = area_.places - first;
+    r.record.emplace(places, r.area + area_.segments);
+    const std::int64_t count = r.record->kept(end - origin);
+    for (std::int64_t k = 0; k < count; ++k) kept[++depth] = origin + r.record->step(k);
+    if (!sized_.taped()) return depth;
+    // Tapes lie behind the states, which therefore lie in the order of their steps.
+    const auto state = [&](std::int64_t k) { return r.area + (first + k) * offsets_.back(); };
+    const auto bytes = static_cast<std::size_t>(offsets_.back());
+    std::byte* const held = r.base + working_[0];
+    for (std::int64_t k = 0; k < places; ++k) {
+      if (r.record->place(k) == k) continue;
+      std::memcpy(held, state(k), bytes);
+      std::int64_t to = k;
+      for (std::int64_t from = r.record->place(to); from != k; from = r.record->place(to)) {
+        std::memcpy(state(to), state(from), bytes);
+        r.record->put(to, to);
+        to = from;
+      }
+      std::memcpy(state(to), held, bytes);
+      r.record->put(to, to);
+    }
+    r.record.reset();
+    return depth;
+  }
+
   // Steps [from, end) from the root, by the area; `first`: what the first sweep has left in it is taken up.
   void segment(Run& r, std::int64_t from, std::int64_t end, bool first) const {
     const auto* table = reinterpret_cast<const std::int64_t*>(r.base + table_);
     auto* kept = reinterpret_cast<std::int64_t*>(r.base + stack_);
-    std::int64_t depth = 0, to = end + (first && sized_.taped() ? 1 : 0);
+    // A loop of unknown length has given its tapes up where it went on behind them.
+    const bool tapes = first && sized_.taped() && (!online_ || (!store_ && end <= area_.taped));
+    std::int64_t depth = 0, to = end + (tapes ? 1 : 0);
     kept[0] = from;
-    if (online_) {
-      r.record.emplace(sized_.depths(), r.area + sized_.depths() * s_.state);
-      depth = r.record->kept(to);
-      for (std::int64_t k = 0; k < depth; ++k) kept[k + 1] = r.record->step(k);
-    }
+    r.record.reset();
+    if (online_ && first && !tapes) depth = stack_of_record(r, kept, end);
     // The first sweep has left the stack as it is built here.
     while (first && !online_ && to - kept[depth] > sized_.leaf(depth) && (sized_.taped() || depth < sized_.depths())) {
       kept[depth + 1] = kept[depth] + sized_.split(to - kept[depth], depth, table);
       ++depth;
     }
-    if (first && sized_.taped()) {
+    if (tapes) {
       for (std::int64_t i = end; i-- > kept[depth];) reverse(r, i, {.tape = tape(r, i - kept[depth])});
       to = kept[depth];
     }
@@ -493,6 +464,8 @@ class Adjoint final : public Kernel {
   std::shared_ptr<LoopStore> store_;
   AdjointShape s_;
   schedule::TierSplits splits_;
+  OnlineArea area_;
+  std::int64_t tier_places_;
   schedule::Sized sized_;
   std::shared_ptr<const Kernel> advance_, adjoint_, taping_, untaping_;
   std::vector<Bytes> advance_in_, adjoint_in_, adjoint_out_, offsets_, tape_offsets_, second_;
@@ -506,9 +479,6 @@ class Adjoint final : public Kernel {
 std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
                                       std::shared_ptr<LoopStore> store) {
   return std::make_unique<Saving>(spec, region, std::move(store));
-}
-std::unique_ptr<Kernel> while_saving_kernel(const KernelSpec& spec, const RegionKernel& region) {
-  return std::make_unique<WhileSaving>(spec, region);
 }
 std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
                                        std::shared_ptr<LoopStore> store) {

@@ -30,6 +30,17 @@ class LoopStore {
   std::unique_ptr<TierStore> store_;
 };
 
+// Copies that are under way read and write the arena: none may outlive a sweep that failed.
+template <typename F>
+void draining(const std::shared_ptr<LoopStore>& store, const F& sweep) {
+  try {
+    sweep();
+  } catch (...) {
+    if (store) store->drain();
+    throw;
+  }
+}
+
 // Two places in memory by way of which the states of a reverse sweep, each known by its step, go to the tier and come back. A state that is
 // still here is not read.
 class LoopStages {

@@ -18,7 +18,8 @@ Bytes loop_bytes(const Node& n, std::size_t tier) {
   Bytes bytes = n.attrs.find("inner_tiers") == nullptr ? 0 : n.attrs.integers("inner_tiers").at(tier);
   if (n.op == &scan_adjoint_op && n.attrs.integer("tier", -1) == static_cast<std::int64_t>(tier)) {
     const AdjointShape s = adjoint_shape(n.attrs, n.regions);
-    bytes += schedule::tier_shape(splits_of(n.attrs), s.trips).places * s.state;
+    bytes += s.state * (s.counted ? n.attrs.integer("tier_places")
+                                  : schedule::tier_shape(splits_of(n.attrs), s.trips).places);
   }
   return bytes;
 }
@@ -52,11 +53,12 @@ void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
   Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
   AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
   s.bytes = bytes;
-  if (!s.counted)
-    s.levels =
-        schedule::Sized(longest_leaf(adjoint.attrs), s.state, s.tape, area_of_segments(adjoint.attrs, bytes))
-            .levels();
-  for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes).set("levels", s.levels);
+  for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes);
+  const OnlineArea online = s.counted ? online_area_of(adjoint.attrs, s.state) : OnlineArea{};
+  s.levels = schedule::Sized(s.counted ? online.longest : longest_leaf(adjoint.attrs), s.state, s.tape,
+                             s.counted ? online.segments : area_of_segments(adjoint.attrs, bytes))
+                 .levels();
+  for (Node* n : {&saving, &adjoint}) n->attrs.set("levels", s.levels);
   const Type area{Shape{bytes}, DType::u8};
   g.value(saving.out.back()).type = area;
   g.value(adjoint.out[0]).type = s.runs_again() ? area : Type{Shape{0}, DType::u8};
@@ -114,13 +116,14 @@ class Loop {
     plain.adjoint = seconds(adjoint.regions[1]);
     variants_.push_back({saving, adjoint, plain});
     // Where the step itself must do with little, there is no room for tapes.
-    if (inner != RegionCache::kWhatever || plain.online) return;
+    if (inner != RegionCache::kWhatever) return;
     for (const TapeCut kind : {TapeCut::all, TapeCut::cheap}) {
       std::optional<TapedPair> taped = taped_pair(saving, adjoint, kind);
       if (!taped || taped->tape == variants_.back().costs.tape) continue;
       LoopCosts costs = plain;
       costs.tape = taped->tape;
-      costs.body_taping = seconds(taped->saving.regions[1]);
+      costs.body_taping =
+          seconds(taped->saving.regions.back()) + (plain.online ? seconds(saving.regions[1]) : 0);
       costs.taping = seconds(taped->adjoint.regions[2]);
       costs.untaping = seconds(taped->adjoint.regions[3]);
       const bool faster = costs.body_taping + costs.untaping < plain.body + plain.adjoint;
@@ -165,6 +168,7 @@ class Loop {
     schedule::TierSplits splits{};
     Bytes extra = -1;  // where they lie in the area
     Bytes area = 0;
+    std::int64_t places = 0, tier_places = 0, start = 0;  // of loops of unknown length
   };
   void apply(Graph& g, const Choice& choice) const {
     const Variant& v = variants_[choice.variant];
@@ -181,17 +185,59 @@ class Loop {
             .attrs.set("splits", choice.splits)
             .set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
       if (choice.extra >= 0) g.nodes[n].attrs.set("extra", choice.extra);
+      if (choice.places > 0) g.nodes[n].attrs.set("places", choice.places);
+      if (choice.tier_places > 0)
+        g.nodes[n].attrs.set("tier_places", choice.tier_places).set("start", choice.start);
     }
     set_area(g, pair_, choice.area);
   }
 
   static Bytes used(const LoopCosts& c, Bytes bytes) {
-    if (c.online) return online_area(online_places(bytes, c.state, c.trips), c.state, c.trips);
+    if (c.online && c.tape == 0) return online_area(online_places(bytes, c.state, c.trips), c.state, c.trips);
     const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
     return std::min(bytes, c.most()) / unit * unit;
   }
+  // The same for a loop of unknown length.
+  Choice priced_online(Bytes bytes) const {
+    Choice best;
+    for (std::size_t i = 0; i < variants_.size(); ++i) {
+      LoopCosts c = variants_[i].costs;
+      Bytes area = used(c, bytes);
+      const auto consider = [&](std::int64_t tier) {
+        const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
+        if (best.seconds < 0 || seconds < best.seconds)
+          best = {.seconds = seconds, .variant = i, .tier = tier, .area = area, .places = c.places, .tier_places = c.tier_places, .start = c.start};
+      };
+      // With tapes, places that states have in the first sweep are missing when the last steps are reversed.
+      const std::int64_t most = most_online_places(area, c.state, 0);
+      for (std::int64_t part = 4; part > 0; --part) {
+        c.places = c.tape == 0 || area >= c.most() ? 0 : most * part / 4;
+        consider(-1);
+        if (c.places == 0) break;
+      }
+      if (area >= c.most() || c.state == 0) continue;
+      for (std::size_t k = 0; k < tiers_.size(); ++k) {
+        // The record of what lies there takes no more than a state, or than a page.
+        c.tier_places = std::min({tiers_[k].bytes / c.state, c.trips - 1, std::max<Bytes>(500, c.state / 8)});
+        area = bytes - 2 * c.state;  // by way of which states go to a tier and come back
+        c.places = std::min(most_online_places(area, c.state, c.tier_places), c.trips);
+        if (c.tier_places < 1 || c.places < 1) continue;
+        area = area / kStorageAlign * kStorageAlign;
+        c.in_tier_at(tiers_[k]);
+        // Of the distances that end as one of these, the shortest whose copies steps hide.
+        for (std::int64_t segments = c.tier_places + 1; segments > 1; segments -= std::max<std::int64_t>(1, segments / 4)) {
+          c.start = (c.trips + segments - 1) / segments;
+          while (c.start > 1 && c.write <= static_cast<double>(c.start / 2) * c.body) c.start /= 2;
+          consider(static_cast<std::int64_t>(k));
+        }
+        c.tier_places = c.start = 0;
+      }
+    }
+    return best;
+  }
   // The fastest with so many bytes.
   Choice priced(Bytes bytes) const {
+    if (variants_[0].costs.online) return priced_online(bytes);
     Choice best;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       LoopCosts c = variants_[i].costs;
@@ -202,7 +248,7 @@ class Loop {
           best = {seconds, i, tier, c.period, c.splits, -1, area};
       };
       consider(-1);
-      if (area == c.most() || c.state == 0 || c.online || bytes < 2 * c.state) continue;
+      if (area == c.most() || c.state == 0 || bytes < 2 * c.state) continue;
       area = used(c, bytes - 2 * c.state);  // by way of which states go to a tier and come back
       for (std::size_t k = 0; k < tiers_.size(); ++k) {
         c.in_tier_at(tiers_[k]);

@@ -10,6 +10,7 @@
 #include "tidemark/compile/pose.h"
 #include "tidemark/emit/emit.h"
 #include "tidemark/ops/loop_kernels.h"
+#include "tidemark/ops/loops.h"
 #include "tidemark/runtime/program.h"
 #include "tidemark/schedule/tier_splits.h"
 
@@ -66,8 +67,10 @@ struct LoopCosts {
   double write = 0, read = 0;
   // Not negative: by splits too, but all states lie in the area, and segments have so many bytes, only in the reverse sweep.
   Bytes extra = -1;
-  // The length is known only at the end: `trips` is the most, which all seconds are of. No tapes, no tiers.
+  // The length is known only at the end: `trips` is the most, which all seconds are of. Places for states in the first sweep, where there are tapes or a
+  // tier; those in the tier, and the steps between them at first (0: none there).
   bool online = false;
+  std::int64_t places = 0, tier_places = 0, start = 0;
 
   Bytes most() const {
     return tape > 0 ? trips * tape : (trips - 1) * state;
@@ -83,6 +86,11 @@ struct LoopCosts {
   void split_in_tier(Bytes bytes, std::int64_t places, std::int64_t grid);
   void split_in_area(Bytes beside, std::int64_t places, std::int64_t grid);
   std::int64_t in_tier() const;  // the most states there at once
+  OnlineArea online_area(Bytes bytes) const;
+
+ private:
+  double online_reverse(Bytes bytes) const;
+  double online_segment(const OnlineArea& area, std::int64_t steps) const;
 };
 // What the loops of a graph, and those inside their steps, keep in tier k.
 TIDEMARK_API Bytes loop_bytes(const Graph& graph, std::size_t tier);
@@ -130,7 +138,8 @@ TIDEMARK_API std::vector<std::string> explain_loops(const Graph& graph, const Po
 // Kernels of the pair.
 std::unique_ptr<Kernel> saving_kernel(const KernelSpec& spec, const RegionKernel& region,
                                       std::shared_ptr<LoopStore> store);
-std::unique_ptr<Kernel> while_saving_kernel(const KernelSpec& spec, const RegionKernel& region);
+std::unique_ptr<Kernel> while_saving_kernel(const KernelSpec& spec, const RegionKernel& region,
+                                            std::shared_ptr<LoopStore> store);
 std::unique_ptr<Kernel> adjoint_kernel(const KernelSpec& spec, const RegionKernel& region,
                                        std::shared_ptr<LoopStore> store);
 

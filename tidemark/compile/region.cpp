@@ -130,6 +130,8 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
     costs.period = spec.attrs.integer("period", 0);
     costs.extra = spec.attrs.integer("extra", -1);
     if (costs.period == 0) costs.splits = splits_of(spec.attrs);
+    costs.places = spec.attrs.integer("places", 0), costs.tier_places = spec.attrs.integer("tier_places", 0);
+    costs.start = spec.attrs.integer("start", 0);
     if (spec.attrs.find("tier") == nullptr) return nullptr;
     const TierSpec& tier = options.tiers.at(static_cast<std::size_t>(spec.attrs.integer("tier")));
     costs.in_tier_at(tier);
@@ -148,18 +150,17 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
     auto kernel = cond_kernel(spec, region);
     return {std::move(kernel), std::max(seconds[0], seconds[1])};
   }
-  if (&op == &scan_saving_op) {
+  if (&op == &scan_saving_op || &op == &while_saving_op) {
+    const bool online = &op == &while_saving_op;
     std::vector<Type> state;
     for (const std::int64_t i : spec.attrs.integers("snapshot")) state.push_back(spec.in[static_cast<std::size_t>(i)].type);
-    LoopCosts costs{.trips = spec.attrs.integer("trips"), .state = snapshot_bytes(state), .tape = spec.attrs.integer("tape", 0)};
-    auto kernel = saving_kernel(spec, region, stored(costs));
-    costs.body = seconds[0];
-    if (costs.tape > 0) costs.body_taping = seconds[1];
+    LoopCosts costs{.trips = spec.attrs.integer("trips"), .state = snapshot_bytes(state), .tape = spec.attrs.integer("tape", 0), .online = online};
+    std::shared_ptr<LoopStore> store = stored(costs);
+    auto kernel = online ? while_saving_kernel(spec, region, std::move(store)) : saving_kernel(spec, region, std::move(store));
+    const double condition = online ? seconds[1] : 0;
+    costs.body = seconds[0] + condition;
+    if (costs.tape > 0) costs.body_taping = seconds.back() + condition;
     return {std::move(kernel), costs.first_sweep(spec.attrs.integer("bytes"))};
-  }
-  if (&op == &while_saving_op) {
-    auto kernel = while_saving_kernel(spec, region);
-    return {std::move(kernel), trips * (seconds[0] + seconds[1])};
   }
   if (&op == &scan_adjoint_op) {
     const AdjointShape s = adjoint_shape(spec.attrs, spec.regions);

@@ -167,7 +167,8 @@ class AdjointWriter {
         region_(region),
         out_(out),
         s_(adjoint_shape(t.node.attrs, t.node.regions)),
-        again_(s_.runs_again()) {
+        again_(s_.runs_again()),
+        online_(s_.counted ? online_area_of(t.node.attrs, s_.state) : OnlineArea{}) {
     offsets_ = offsets_of(advance(), advance().outputs);
     if (s_.tape > 0)
       tapes_ = offsets_of(t.node.regions[2], std::span(t.node.regions[2].outputs).subspan(at(s_.states)));
@@ -182,7 +183,7 @@ class AdjointWriter {
     if (again_) out_ += fmt::format("    copy(area, {}, {});\n", t_.in[0], s_.bytes);
     Bytes work = 0;
     if (again_) {
-      const std::int64_t longest = t_.node.attrs.integer("longest", s_.trips);
+      const std::int64_t longest = s_.counted ? online_.longest : t_.node.attrs.integer("longest", s_.trips);
       work = round_up((depths_of(longest, s_.state, s_.tape, segments()) + 2) * 8, 64);
       work += declare_sized(longest, s_.state, s_.tape, segments(), s_.levels, work, out_);
       working_ = work;
@@ -235,7 +236,7 @@ class AdjointWriter {
 
  private:
   Bytes segments() const {
-    if (s_.counted) return online_places(s_.bytes, s_.state, s_.trips) * s_.state;
+    if (s_.counted) return online_.segments;
     return s_.split ? s_.extra : s_.bytes;
   }
   const Graph& advance() const { return t_.node.regions[0]; }
@@ -301,12 +302,13 @@ class AdjointWriter {
 
   void write_sweep() {
     const bool taped = s_.tape > 0;
+    const std::int64_t first = taped && online_.places > 0 ? 1 : 0;
     if (s_.counted)
       out_ += fmt::format(
           "    // What while_saving left behind its states: by place a state's step, and the places in the order of steps.\n"
           "    const auto* step_in = (const std::int64_t*)(area + {0});\n"
-          "    const auto* place_of = (const std::int32_t*)(step_in + {1}) + {1};\n",
-          segments(), online_places(s_.bytes, s_.state, s_.trips));
+          "    {2}auto* place_of = ({2}std::int32_t*)(step_in + {1}) + {1};\n",
+          segments(), online_.places - first, taped ? "" : "const ");
     out_ += fmt::format(
         "    const auto working = [&](std::int64_t i) {{ return work + {0} + (i & 1) * {1}; }};\n"
         "    const auto advance = [&](std::int64_t from, std::int64_t to, Bytes state, Bytes into) {{\n"
@@ -316,7 +318,7 @@ class AdjointWriter {
         "    std::int64_t from = 0;\n    Bytes root = nullptr;  // the segment at hand, and its state\n"
         "    const auto place = [&](std::int64_t depth) -> Bytes {{ return depth == 0 ? root : segments + "
         "{2} * {1}; }};\n",
-        working_, s_.state, s_.counted ? "place_of[depth - 1]" : "(depth - 1)");
+        working_, s_.state, s_.counted && !taped ? "place_of[depth - 1]" : "(depth - 1)");
     if (taped) {
       out_ += fmt::format(
           "    const auto tape = [&](std::int64_t k) {{ return segments + {0} - (k + 1) * {1}; }};\n"
@@ -347,12 +349,10 @@ class AdjointWriter {
         "    auto* kept = (std::int64_t*)work;  // the steps whose states are kept, as a stack\n"
         "    std::int64_t depth = 0, to = ran{};\n"
         "    kept[0] = 0;\n",
-        taped ? " + 1" : "");
+        taped && !s_.counted ? " + 1" : "");
     if (s_.counted) {
-      out_ += fmt::format(
-          "    for (; depth < {0} && step_in[place_of[depth]] < to; ++depth) kept[depth + 1] = step_in[place_of[depth]];\n"
-          "{1}",
-          online_places(s_.bytes, s_.state, s_.trips), kSegment);
+      write_record(first);
+      out_ += kSegment;
       return;
     }
     out_ += fmt::format(
@@ -362,6 +362,41 @@ class AdjointWriter {
     if (taped)
       out_ += "    for (to = n; to > kept[depth]; --to) reverse_tape(to - 1, tape(to - 1 - kept[depth]));\n";
     out_ += kSegment;
+  }
+
+  // The stack that the first sweep of a loop of unknown length has left, or the tapes of all its steps.
+  void write_record(std::int64_t first) {
+    const std::int64_t places = online_.places - first;
+    if (s_.tape == 0) {
+      out_ += fmt::format(
+          "    for (; depth < {0} && ran > 0 && step_in[place_of[depth]] < to; ++depth) kept[depth + 1] = "
+          "step_in[place_of[depth]];\n",
+          places);
+      return;
+    }
+    out_ += fmt::format("    for (; to <= {} && to > 0; --to) reverse_tape(to - 1, tape(to - 1));\n", online_.taped);
+    if (first == 0) return;
+    out_ += fmt::format(
+        "    if (to > 0) {{\n"
+        "      kept[++depth] = {0};\n"
+        "      for (std::int64_t k = 0; k < {1} && step_in[place_of[k]] < to - {0}; ++k) kept[++depth] = {0} + "
+        "step_in[place_of[k]];\n"
+        "      // Tapes lie behind the states, which therefore are put in the order of their steps.\n"
+        "      const auto in_place = [&](std::int64_t k) {{ return segments + (1 + k) * {2}; }};\n"
+        "      for (std::int64_t k = 0; k < {1}; ++k) {{\n"
+        "        if (place_of[k] == k) continue;\n"
+        "        copy(working(0), in_place(k), {2});\n"
+        "        std::int64_t hole = k;\n"
+        "        for (std::int64_t next = place_of[hole]; next != k; next = place_of[hole]) {{\n"
+        "          copy(in_place(hole), in_place(next), {2});\n"
+        "          place_of[hole] = (std::int32_t)hole;\n"
+        "          hole = next;\n"
+        "        }}\n"
+        "        copy(in_place(hole), working(0), {2});\n"
+        "        place_of[hole] = (std::int32_t)hole;\n"
+        "      }}\n"
+        "    }}\n",
+        online_.taped, places, s_.state);
   }
 
   // Segment by segment, between states that the first sweep kept.
@@ -421,6 +456,7 @@ class AdjointWriter {
   std::string& out_;
   AdjointShape s_;
   bool again_;
+  OnlineArea online_;
   std::vector<Bytes> offsets_, tapes_, second_;
   Bytes working_ = 0, kept_ = 0, work_ = 0;
 };

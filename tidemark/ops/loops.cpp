@@ -99,6 +99,60 @@ std::int64_t online_places(Bytes bytes, Bytes state, std::int64_t trips) {
   return places;
 }
 
+std::int64_t OnlineTier::take() {
+  const std::int64_t at = next();
+  if (count() == places_) {
+    // Every other one stays, in order; the places of the others come behind.
+    for (std::int64_t k = 1; k <= places_ / 2; ++k) std::swap(memory_[1 + k], memory_[1 + 2 * k]);
+    memory_[0] *= 2;
+    memory_[1] /= 2;
+    if (next() != at) return -1;
+  }
+  return place(++memory_[1]);
+}
+
+std::int64_t OnlineTier::last_period(std::int64_t start, std::int64_t places, std::int64_t steps) {
+  std::int64_t period = start;
+  while ((steps - 1) / period > places) period *= 2;
+  return period;
+}
+
+namespace {
+
+Bytes records(std::int64_t places, std::int64_t tier_places) {
+  return round_up(kOnlineRecord * places, kStorageAlign) +
+         (tier_places > 0 ? round_up(OnlineTier::bytes(tier_places), kStorageAlign) : 0);
+}
+
+}  // namespace
+
+OnlineArea online_area_of(Bytes bytes, Bytes state, Bytes tape, std::int64_t trips, std::int64_t places,
+                          std::int64_t tier_places, std::int64_t start) {
+  if (tape == 0 && tier_places == 0) {
+    places = online_places(bytes, state, trips);
+    return {.places = places, .longest = trips, .segments = places * state, .all = places >= trips - 1};
+  }
+  if (tier_places == 0 && bytes >= trips * tape)
+    return {.taped = trips, .longest = trips, .segments = bytes, .all = true};
+  OnlineArea a{.places = places, .longest = trips, .segments = bytes - records(places, tier_places)};
+  // Of many segments one alone would use them.
+  if (tier_places == 0) a.taped = a.segments / tape;
+  if (tier_places > 0) a.longest = OnlineTier::last_period(start, tier_places, trips);
+  return a;
+}
+
+OnlineArea online_area_of(const Attrs& a, Bytes state) {
+  return online_area_of(a.integer("bytes"), state, a.integer("tape", 0), a.integer("trips"),
+                        a.integer("places", 0), a.integer("tier_places", 0), a.integer("start", 0));
+}
+
+std::int64_t most_online_places(Bytes bytes, Bytes state, std::int64_t tier_places) {
+  if (state == 0) return 0;
+  std::int64_t places = std::max<Bytes>(0, bytes) / (state + kOnlineRecord);
+  while (places > 0 && places * state + records(places, tier_places) > bytes) --places;
+  return places;
+}
+
 namespace {
 
 void same(const InferArgs& a, const char* what, std::size_t i, const Type& region, const Type& given) {
@@ -148,7 +202,8 @@ std::vector<Type> infer_scan(const InferArgs& a) {
 }
 
 std::vector<Type> infer_while(const InferArgs& a) {
-  TIDEMARK_CHECK(a.regions.size() == 2, "a while_loop has {} regions, not two", a.regions.size());
+  TIDEMARK_CHECK(a.regions.size() == (a.attrs.integer("tape", 0) > 0 ? 3 : 2), "a while_loop has {} regions",
+                 a.regions.size());
   const LoopShape s = loop_shape(a.attrs, a.in.size(), a.regions);
   TIDEMARK_CHECK(s.xs == 0, "a while_loop takes no xs");
   check_body(a, a.regions[0], s);
@@ -319,7 +374,9 @@ constinit const Op scan_adjoint_op{
 
 constinit const Op while_saving_op{
     .name = "while_saving",
-    .doc = "A while_loop that keeps snapshots of its state for scan_adjoint, in as many places as there are.",
+    .doc =
+        "A while_loop that keeps snapshots of its state, and tapes of steps, for scan_adjoint, as many as "
+        "there is room for.",
     .infer = infer_while_saving,
     .cost = cost_of_loop,
 };

@@ -33,13 +33,15 @@ TIDEMARK_API extern const Op scan_saving_op;
 // read), the adjoints, the stacked ys of the adjoint. `counted`, for a while_saving: one more input, how many steps ran.
 TIDEMARK_API extern const Op scan_adjoint_op;
 
-// A while_loop whose states its adjoint needs: like scan_saving, without xs and tapes; the number of steps stands before the area. Regions:
-// (body, condition). Which states lie in the area is decided while it runs (schedule/online_states.h); a record of them lies at its end.
+// A while_loop whose states its adjoint needs: like scan_saving, without xs; the number of steps stands before the area. Regions:
+// (body, condition, and with tapes the body that also gives a step's tape). Which states lie in the area is decided while it runs
+// (schedule/online_states.h), in `places` of it; a record of them lies behind them. `tier`, `store`, `tier_places`, `start`: states lie in a tier too,
+// every `start` steps, and where that has no room left every other one of them is given up (OnlineTier); a record of those comes last.
 TIDEMARK_API extern const Op while_saving_op;
 
 inline bool is_loop(const Op& op) {
-  return &op == &scan_op || &op == &while_op || &op == &cond_op || &op == &call_op || &op == &scan_saving_op || &op == &scan_adjoint_op ||
-         &op == &while_saving_op;
+  return &op == &scan_op || &op == &while_op || &op == &cond_op || &op == &call_op ||
+         &op == &scan_saving_op || &op == &scan_adjoint_op || &op == &while_saving_op;
 }
 
 struct LoopShape {
@@ -59,12 +61,14 @@ struct AdjointShape {
   std::int64_t trips = 0;
   Bytes bytes = 0, state = 0, tape = 0;  // of the area, of a snapshot, of a tape (0: none is kept)
   std::int64_t levels = 0;               // of the table by which segments are split (schedule/sized.h)
-  bool split = false;                    // segments between states in a tier, or in the area, are reversed one by one
-  Bytes extra = 0;                       // for segments, beside an area of states
-  int states = 0, adjoints = 0, advance_xs = 0, advance_consts = 0, adjoint_xs = 0, adjoint_consts = 0, ys = 0;
-  bool reverse = false;                   // the direction of the adjoint's own steps: the primal's, turned round
-  bool counted = false;                   // `trips` is the most that can have run
-  std::vector<std::int64_t> states_read;  // which of the states the adjoint's region takes, behind the adjoints
+  bool split = false;  // segments between states in a tier, or in the area, are reversed one by one
+  Bytes extra = 0;     // for segments, beside an area of states
+  int states = 0, adjoints = 0, advance_xs = 0, advance_consts = 0, adjoint_xs = 0, adjoint_consts = 0,
+      ys = 0;
+  bool reverse = false;  // the direction of the adjoint's own steps: the primal's, turned round
+  bool counted = false;  // `trips` is the most that can have run
+  std::vector<std::int64_t>
+      states_read;  // which of the states the adjoint's region takes, behind the adjoints
 
   int first_state() const { return 1; }
   int first_adjoint() const { return 1 + states; }
@@ -79,11 +83,54 @@ struct AdjointShape {
 TIDEMARK_API AdjointShape adjoint_shape(const Attrs& attrs, const std::vector<Graph>& regions);
 TIDEMARK_API Attrs adjoint_attrs(const AdjointShape& shape);
 
-// The area of a loop of unknown length: places for states, and behind them, unless every state has one, the record of which lie there.
+// The area of a loop of unknown length that keeps states alone: places for them, and behind them, unless every state has one, the record of which
+// lie there.
 inline constexpr Bytes kOnlineRecord = 16;  // for a place
 TIDEMARK_API Bytes online_area(std::int64_t places, Bytes state, std::int64_t trips);
 // The most places in so many bytes.
 TIDEMARK_API std::int64_t online_places(Bytes bytes, Bytes state, std::int64_t trips);
+
+// The states of a loop of unknown length that lie in a tier: those of steps period, 2 period, …; the period doubles when the places are
+// full. `memory`: bytes(places), aligned to 8.
+class OnlineTier {
+ public:
+  static constexpr Bytes bytes(std::int64_t places) { return 8 * (places + 2); }
+  OnlineTier(std::int64_t places, void* memory)
+      : places_(places), memory_(static_cast<std::int64_t*>(memory)) {}
+  void begin(std::int64_t start) {
+    memory_[0] = start;
+    memory_[1] = 0;
+    for (std::int64_t k = 0; k < places_; ++k) memory_[2 + k] = k;
+  }
+  std::int64_t period() const { return memory_[0]; }
+  std::int64_t count() const { return memory_[1]; }
+  std::int64_t next() const { return (count() + 1) * period(); }
+  std::int64_t place(std::int64_t k) const { return memory_[1 + k]; }  // of state k * period, from 1
+  // The place of state next(), or -1: it is not kept after all.
+  TIDEMARK_API std::int64_t take();
+  // The period after so many steps.
+  static TIDEMARK_API std::int64_t last_period(std::int64_t start, std::int64_t places, std::int64_t steps);
+
+ private:
+  std::int64_t places_;
+  std::int64_t* memory_;
+};
+
+// How a loop of unknown length uses its area.
+struct OnlineArea {
+  std::int64_t places = 0;  // for states, in the first sweep
+  std::int64_t taped =
+      0;  // so many steps are taped by the first sweep; when more come, those tapes make way for states from there on
+  std::int64_t longest = 0;  // steps that are reversed in it at once, at most
+  Bytes segments = 0;        // for states and tapes; the records lie behind them
+  bool all = false;          // every state, or every tape, has a place
+};
+// `places`: of those that keep tapes or have a tier; `tier_places`, `start`: 0 without one.
+TIDEMARK_API OnlineArea online_area_of(Bytes bytes, Bytes state, Bytes tape, std::int64_t trips,
+                                       std::int64_t places, std::int64_t tier_places, std::int64_t start);
+TIDEMARK_API OnlineArea online_area_of(const Attrs& attrs, Bytes state);
+// The most places for states, with their records, in so many bytes.
+TIDEMARK_API std::int64_t most_online_places(Bytes bytes, Bytes state, std::int64_t tier_places);
 
 // The bytes of one snapshot of these arrays, each aligned.
 TIDEMARK_API Bytes snapshot_bytes(std::span<const Type> state);

@@ -32,8 +32,10 @@ class OnlineRecord {
     while (n < places_ && step(n) < steps) ++n;
     return n;
   }
-  std::int64_t place(std::int64_t k) const { return link_[k]; }
+  std::int64_t place(std::int64_t k) const { return k < places_ ? link_[k] : k; }
   std::int64_t step(std::int64_t k) const { return step_[link_[k]]; }
+  // The state of place(k) has been moved.
+  void put(std::int64_t k, std::int64_t place) { link_[k] = static_cast<std::int32_t>(place); }
 
  protected:
   std::int64_t places_;

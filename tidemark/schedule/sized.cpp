@@ -52,22 +52,34 @@ std::int64_t Sized::split(std::int64_t n, std::int64_t depth, const std::int64_t
   if (depth == depths_) return n - leaf(depth + 1);
   const std::int64_t width = depths_ + 2;
   std::int64_t r = 1;
-  while (table[r * width + depth] < n) ++r;
+  while (r + 1 < levels_ && table[r * width + depth] < n) ++r;
   const std::int64_t low = std::max<std::int64_t>(1, n - table[r * width + depth + 1]),
-                     high = std::min(table[(r - 1) * width + depth], n - 1);
+                     high = std::max(low, std::min(table[(r - 1) * width + depth], n - 1));
   return std::clamp(n - table[(r - 1) * width + depth + 1], low, high);
 }
 
 Sized::Counts Sized::counts(std::int64_t steps, bool whole) const {
+  if (taped()) return count({{steps + (whole ? 1 : 0), 0}}, steps, whole);
+  if (steps < 2) return {.direct = steps};
+  const std::int64_t slots = depths_ + 1;
+  std::int64_t first = 0;
+  for (std::int64_t left = whole ? slots : 0; left > 1 && steps - first > 1; --left)
+    first += revolve_split(steps - first, left);
+  return {.advances = revolve_advances(steps, slots) - first, .direct = steps};
+}
+
+Sized::Counts Sized::counts(std::span<const std::int64_t> kept, std::int64_t steps) const {
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < kept.size(); ++k)
+    parts.push_back({(k + 1 < kept.size() ? kept[k + 1] : steps) - kept[k], static_cast<std::int64_t>(k)});
+  if (taped()) return count(std::move(parts), steps, false);
+  Counts all{.direct = steps};
+  for (const Part& p : parts) all.advances += revolve_advances(p.steps, depths_ + 1 - p.depth);
+  return all;
+}
+
+Sized::Counts Sized::count(std::vector<Part> parts, std::int64_t steps, bool whole) const {
   Counts all;
-  if (!taped()) {
-    if (steps < 2) return {.direct = steps};
-    const std::int64_t slots = depths_ + 1;
-    std::int64_t first = 0;
-    for (std::int64_t left = whole ? slots : 0; left > 1 && steps - first > 1; --left)
-      first += revolve_split(steps - first, left);
-    return {.advances = revolve_advances(steps, slots) - first, .direct = steps};
-  }
   std::vector<std::int64_t> table(static_cast<std::size_t>(table_size()));
   fill(table);
   const auto width = static_cast<std::size_t>(depths_ + 2);
@@ -80,10 +92,10 @@ Sized::Counts Sized::counts(std::int64_t steps, bool whole) const {
       leaves[i] = std::min(leaves[left] + leaves[right], kHuge);
     }
   }
-  struct Part {
+  struct Run {
     std::int64_t advances = 0, leaves = 1;
   };
-  const auto exact = [&](std::int64_t n, std::int64_t depth, Part& part) {
+  const auto exact = [&](std::int64_t n, std::int64_t depth, Run& part) {
     for (auto i = static_cast<std::size_t>(depth); i < table.size(); i += width) {
       if (table[i] == n) {
         part = {advances[i], leaves[i]};
@@ -94,13 +106,12 @@ Sized::Counts Sized::counts(std::int64_t steps, bool whole) const {
     return false;
   };
   std::int64_t leaves_all = 0;
-  std::vector<std::pair<std::int64_t, std::int64_t>> parts{{steps + (whole ? 1 : 0), 0}};
   bool first_sweep = whole;  // the way down to the last leaf: these steps are the primal's own
   while (!parts.empty()) {
     auto [n, depth] = parts.back();
     parts.pop_back();
     const bool primal = std::exchange(first_sweep, false);
-    Part part;
+    Run part;
     if (n <= leaf(depth)) {
       ++leaves_all;
       if (primal) all.first_taped = n - 1;
@@ -114,8 +125,8 @@ Sized::Counts Sized::counts(std::int64_t steps, bool whole) const {
     } else {
       const std::int64_t x = split(n, depth, table.data());
       if (!primal) all.advances += x;
-      parts.emplace_back(x, depth);
-      parts.emplace_back(n - x, depth + 1);
+      parts.push_back({x, depth});
+      parts.push_back({n - x, depth + 1});
       first_sweep = primal;
     }
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tidemark/base/api.h"
 #include "tidemark/base/bytes.h"
@@ -32,7 +33,8 @@ class TIDEMARK_API Sized {
   std::int64_t levels() const { return levels_; }
   std::int64_t table_size() const { return (depths_ + 2) * levels_; }
   void fill(std::span<std::int64_t> table) const;
-  // The steps before the second part of a segment of more steps than a leaf's.
+  // The steps before the second part of a segment of more steps than a leaf's; of more than the table goes up to, the second part has as many as
+  // it goes up to.
   std::int64_t split(std::int64_t steps, std::int64_t depth, const std::int64_t* table) const;
 
   struct Counts {
@@ -44,8 +46,15 @@ class TIDEMARK_API Sized {
   Counts counts() const { return counts(steps_, true); }
   // Of a segment of so many steps, at most those of the whole, from a state outside; `first`: the first sweep comes to its end anyway.
   Counts counts(std::int64_t steps, bool first) const;
+  // Of steps [0, steps) whose states `kept` (0 first) lie in the places of depths 0, 1, ….
+  Counts counts(std::span<const std::int64_t> kept, std::int64_t steps) const;
 
  private:
+  struct Part {
+    std::int64_t steps = 0, depth = 0;
+  };
+  Counts count(std::vector<Part> parts, std::int64_t steps, bool first) const;
+
   std::int64_t steps_, depths_, levels_ = 0;
   Bytes state_, tape_, bytes_;
 };
