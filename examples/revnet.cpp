@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   double difference = 0;
   for (int round = 0; round < 60; ++round) {
     const auto [r, report] =
-        checkpointed_by_hand(step, keep, adjoint, finish, x, kBlocks, {.memory = 64'000});
+        checkpointed_by_hand(step, keep, adjoint, finish, x, kBlocks, {.memory = 96'000});
     if (round == 0) {
       for (std::size_t i = 0; i < w.size(); ++i)
         difference = std::max(difference, std::fabs(r.w_bar[i] - stored[i]));

@@ -146,9 +146,7 @@ void reverse_with_files(Loop& loop, std::int64_t steps, const CheckpointOptions&
     follow(s);
   });
   follow(sweep);
-  files.remove_progress();
-  files.remove_splits();
-  files.remove_states();
+  files.remove_all();
   report.measured_peak = sweep.account.peak;
 }
 

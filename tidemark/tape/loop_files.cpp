@@ -167,6 +167,19 @@ std::set<std::int64_t> LoopFiles::states() const {
 void LoopFiles::remove_states() const {
   for (const std::int64_t step : states()) remove_state(step);
 }
+void LoopFiles::remove_all() const {
+  remove_progress();
+  remove_splits();
+  remove_states();
+  // What a process that was killed had begun to write.
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::vector<fs::path> begun;
+  for (auto it = fs::directory_iterator(folder_, ignored); !ignored && it != fs::directory_iterator();
+       it.increment(ignored))
+    if (it->path().string().ends_with(".tidemark.new")) begun.push_back(it->path());
+  for (const fs::path& path : begun) ::unlink(path.c_str());
+}
 
 namespace {
 // In front of the adjoint.

@@ -33,6 +33,7 @@ class LoopFiles {
   void remove_state(std::int64_t step) const;
   void remove_states() const;  // all of this loop
   std::set<std::int64_t> states() const;
+  void remove_all() const;  // states, progress, and what was begun of them
 
   struct Progress {
     std::int64_t left = 0;               // steps not yet reversed

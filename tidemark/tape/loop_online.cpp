@@ -228,8 +228,7 @@ void reverse_online(Loop& loop, const CheckpointOptions& options, Bytes bytes, C
         std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(4 * std::min(d.costs.write, 1e12))));
   }
   run(sweep, ended);
-  files.remove_progress();
-  files.remove_states();
+  files.remove_all();
 }
 
 }  // namespace tidemark::tape
