@@ -138,6 +138,47 @@ TEST(Compile, SenselessBudgetsAreRefused) {
   }
 }
 
+template <typename F, typename... Args>
+std::string refused(F f, const CompileOptions& options, const Args&... args) {
+  try {
+    compile(f, options).plan_for(args...);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::usage) << e.what();
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Compile, SenselessOptionsAreRefusedByName) {
+  const auto twice = [](const Tensor& x) { return x * 2.0; };
+  EXPECT_EQ(refused(twice, {.state = 1}, ones({2})), "");
+  for (const int state : {-1, 2})
+    EXPECT_NE(refused(twice, {.state = state}, ones({2})).find(".state = " + std::to_string(state) + " vs 1 arguments"), std::string::npos);
+  EXPECT_THROW(posed_problem(twice, {.state = 2}, ones({2})), Error);
+  for (const double limit : {-1.0, std::nan("")})
+    EXPECT_NE(refused(twice, {.time_limit = limit}, ones({2})).find(".time_limit = "), std::string::npos);
+  EXPECT_EQ(refused(twice, {.time_limit = 0}, ones({2})), "");
+}
+
+TEST(Compile, AShapeThatCannotBePlannedIsNamed) {
+  const Type fits{{4, 3}, DType::f32}, other{{4, 5}, DType::f32};
+  const auto product = [](const Tensor& w, const Tensor& x) { return matmul(x, w); };
+  const std::string text = refused(product, {.shapes = {{fits}, {other}}}, ones({3, 3}), ones({2, 3}));
+  EXPECT_NE(text.find("[shapes] number 1 (f32(4,5)): "), std::string::npos) << text;
+  EXPECT_NE(text.find("[matmul]"), std::string::npos) << text;
+  EXPECT_NE(refused(product, {.shapes = {{fits, fits, fits}}}, ones({3, 3}), ones({2, 3})).find("[shapes] number 0 has 3 types vs 2 tensors"),
+            std::string::npos);
+}
+
+TEST(Compile, NamesGiveNoOrdersToATerminal) {
+  auto f = compile([](const Tensor& x) { return name(tanh(x), "a\x1b[31mb\n") * 2.0 + name(exp(x), "ok"); },
+                   {.name = "p\r", .passes = {.fuse = false}});
+  const Compiled& c = f.plan_for(ones({2}));
+  EXPECT_EQ(c.problem().name, "p?");
+  const std::string text = c.explain("a*");
+  EXPECT_NE(text.find("a?[31mb?: "), std::string::npos) << text;
+}
+
 TEST(Compile, AnotherShapeIsAnotherPlan) {
   auto f = compile([](const Tensor& x) { return sum(x); });
   EXPECT_EQ(bits(f(ones({10})))[0], 10);

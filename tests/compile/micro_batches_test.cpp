@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tidemark/compile/compile.h"
+#include "tidemark/front/cond.h"
 #include "tidemark/front/grad.h"
 #include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
@@ -258,6 +259,58 @@ TEST(MicroBatches, CutLoopsWhoseLengthIsTheSameForAll) {
     EXPECT_NE(std::string(e.what()).find("(in while_loop (micro_batches_test.cpp:"), std::string::npos)
         << e.what();
   }
+}
+
+// One branch reads a weight that the other does not, gives back its argument, or makes something that is the same for all samples.
+TEST(MicroBatches, CutBranches) {
+  using Pair = std::pair<Tensor, Tensor>;
+  const auto f = [](const Pair& w, const Tensor& on, const Tensor& x) {
+    const Tensor h = cond(on > 0.0, [&](const Tensor& u) { return tanh(matmul(u, w.first)); }, [&](const Tensor& u) { return u * w.second; }, x);
+    const auto step = [&](const Tensor& s) {
+      return cond(on < 0.0, [&](const Tensor& u) { return u; }, [&](const Tensor& u) { return sin(matmul(u, w.first)) + w.second; }, s);
+    };
+    const Tensor y = scan(2, h, step);
+    const Tensor shift = cond(on > 0.0, [&](const Tensor& u) { return broadcast_to(w.second, u.shape()); }, [](const Tensor& u) { return 0.5 * u; }, y);
+    return mean(square(y + shift));
+  };
+  const Pair w(ramp({3, 3}, 5), ramp({3}, 2));
+  const Tensor x = ramp({8, 3}, 6);
+  for (const double on : {1.0, -1.0}) {
+    const Tensor flag = full({}, on);
+    const auto whole = compile(value_and_grad(f))(w, flag, x);
+    CompileOptions options{.micro_batches = {4, {2}}};
+    auto split_up = compile(value_and_grad(f), options);
+    const auto parts = split_up(w, flag, x);
+    EXPECT_EQ(split_up.plan_for(w, flag, x).micro_batches(), 4);
+    EXPECT_NEAR(parts.value.item<float>(), whole.value.item<float>(), 1e-6);
+    for (const auto& [a, b] : {Pair(parts.grad.first, whole.grad.first), Pair(parts.grad.second, whole.grad.second)}) {
+      for (std::size_t i = 0; i < a.data<float>().size(); ++i) EXPECT_NEAR(a.data<float>()[i], b.data<float>()[i], 1e-6) << on << " " << i;
+    }
+    options.memory = Budget::minimum();
+    options.time_limit = 0.2;
+    const auto least = compile(value_and_grad(f), options)(w, flag, x);
+    for (const auto& [a, b] : {Pair(least.grad.first, parts.grad.first), Pair(least.grad.second, parts.grad.second)})
+      EXPECT_TRUE(std::equal(a.data<float>().begin(), a.data<float>().end(), b.data<float>().begin())) << on;
+  }
+}
+
+TEST(MicroBatches, BranchesThatCoupleSamplesAreRefusedWithTheirLine) {
+  const auto refused = [](const auto& f) -> std::string {
+    try {
+      compile(f, {.micro_batches = 2})(ramp({4, 3}, 1));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::unsupported);
+      return e.what();
+    }
+    return "";
+  };
+  const auto same = [](const Tensor& u) { return u; };
+  const std::string inside = refused([&](const Tensor& x) { return sum(cond(full({}, 1.0) > 0.0, same, [](const Tensor& u) { return u - mean(u, {0}); }, x)); });
+  EXPECT_NE(inside.find("(in cond (micro_batches_test.cpp:"), std::string::npos) << inside;
+  const std::string unlike = refused([](const Tensor& x) {
+    return sum(cond(full({}, 1.0) > 0.0, [](const Tensor& u) { return sum(u, {0}) * ones({4, 1}); }, [](const Tensor& u) { return u; }, x));
+  });
+  EXPECT_NE(unlike.find("cond (micro_batches_test.cpp:"), std::string::npos) << unlike;
 }
 
 TEST(MicroBatches, DrawInLoopsWhatTheWholeDraws) {

@@ -37,6 +37,40 @@ TEST(Improve, ASwapKeepsTheChildForTheParent) {
   EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 4, 5, 0, 6}));
 }
 
+// Three layers and the gradient of a large weight, which the layers' values have no room beside until they are used up.
+Problem large_gradient_in_the_middle() {
+  Problem p;
+  for (const Bytes bytes : {10, 10, 10, 40, 1, 1, 1, 1})
+    p.buffers.push_back({.name = "b" + std::to_string(p.buffers.size()), .bytes = bytes});
+  p.buffers.push_back({.name = "weight", .bytes = 40, .resident = true});
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 1},
+             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1},
+             {.name = "c", .reads = {1}, .writes = {2}, .seconds = 1},
+             {.name = "turn", .reads = {2}, .writes = {4}, .seconds = 1},
+             {.name = "gradient", .reads = {4}, .writes = {3}, .seconds = 1},
+             {.name = "update", .reads = {3, 8}, .writes = {8}, .seconds = 1, .once = true},
+             {.name = "back c", .reads = {2, 4}, .writes = {5}, .seconds = 1},
+             {.name = "back b", .reads = {1, 5}, .writes = {6}, .seconds = 1},
+             {.name = "back a", .reads = {0, 6}, .writes = {7}, .seconds = 1}};
+  p.outputs = {7, 8};
+  return p;
+}
+
+TEST(Improve, AGradientMovesWithItsUpdate) {
+  const Problem p = large_gradient_in_the_middle();
+  const Model model(p, {});
+  Timeline line(model);
+  line.assign({0, 1, 2, 3, 4, 5, 0, 1, 2, 6, 7, 8}, 7);
+  const Bytes budget = 40 + 65;
+  ASSERT_LE(line.peak(), budget);
+  Drops drops(line, budget);
+  Improve improve(line, drops, 1);
+  for (int k = 0; k < 60; ++k) improve.relocate(0);
+  EXPECT_EQ(line.run_count(), 9) << "made again though the update could wait";
+  EXPECT_TRUE(line.sound());
+  EXPECT_LE(line.peak(), budget);
+}
+
 TEST(Improve, WhatWasMadeForARemovedRunGoesWithIt) {
   // Dearest first: `wide` and `middle` cannot be kept over the full task and stay, until `small` goes.
   Problem p;
@@ -57,6 +91,27 @@ TEST(Improve, WhatWasMadeForARemovedRunGoesWithIt) {
   EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 4}));
 }
 
+TEST(Improve, ATradeGivesTwoRunsBackForOneDrop) {
+  Problem p;
+  for (const Bytes bytes : {28, 47, 75, 1, 1})
+    p.buffers.push_back({.name = "b" + std::to_string(p.buffers.size()), .bytes = bytes});
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 3},
+             {.name = "b", .writes = {1}, .seconds = 4},
+             {.name = "c", .writes = {2}, .seconds = 5},
+             {.name = "full", .writes = {3}, .seconds = 1, .workspace = 100},
+             {.name = "use", .reads = {0, 1, 2, 3}, .writes = {4}, .seconds = 1}};
+  p.outputs = {4};
+  const Model model(p, {});
+  Timeline line(model);
+  line.assign({0, 1, 2, 3, 0, 1, 4}, 7);
+  Drops drops(line, 176);
+  ASSERT_EQ(line.peak(), 176);
+  Improve improve(line, drops, 1);
+  EXPECT_TRUE(improve.trade());
+  EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 2, 4}));
+  EXPECT_FALSE(improve.trade());
+}
+
 TEST(Improve, EveryMoveLeavesAPlanThatFitsOrNothingChanged) {
   int changed = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
@@ -74,7 +129,10 @@ TEST(Improve, EveryMoveLeavesAPlanThatFitsOrNothingChanged) {
     for (int k = 0; k < 30; ++k) {
       const std::vector<TaskId> before = line.runs();
       const double seconds = line.seconds();
-      const bool moved = k % 2 == 0 ? improve.swap(0.5) : improve.ruin_and_recreate(0.5);
+      const bool moved = k % 4 == 0   ? improve.swap(0.5)
+                         : k % 4 == 1 ? improve.relocate(0.5)
+                         : k % 4 == 2 ? improve.trade()
+                                      : improve.ruin_and_recreate(0.5);
       ASSERT_TRUE(line.sound()) << seed;
       ASSERT_LE(line.peak(), budget) << seed;
       ASSERT_TRUE(moved || line.runs() == before) << seed;

@@ -84,6 +84,25 @@ TEST(Timeline, UndoRestoresEverything) {
   }
 }
 
+TEST(Timeline, ARunGoesWithWhatWasMadeForItAlone) {
+  Problem p;
+  for (int b = 0; b < 4; ++b) p.buffers.push_back({.name = "b" + std::to_string(b), .bytes = 1});
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 1},
+             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1},
+             {.name = "c", .reads = {1}, .writes = {2}, .seconds = 1},
+             {.name = "d", .reads = {0, 2}, .writes = {3}, .seconds = 1}};
+  p.outputs = {3};
+  const Model model(p, {});
+  Timeline line(model);
+  line.assign({0, 1, 2, 0, 1, 2, 3}, 0);
+  EXPECT_FALSE(line.remove_with_its_own(0));
+  EXPECT_TRUE(
+      line.remove_with_its_own(5));  // the second `c`, with its `b`; `d` reads what the second `a` makes
+  EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 0, 3}));
+  line.undo_to(0);
+  EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 0, 1, 2, 3}));
+}
+
 TEST(Reorder, KeepsThePlanAndKnowsItsPeak) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     RandomProblem shape = without_tiers(25);

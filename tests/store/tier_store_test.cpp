@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <numeric>
 
@@ -150,6 +152,51 @@ TEST(Checksum, EveryByteCounts) {
       data[static_cast<std::size_t>(i)] ^= std::byte{1};
     }
   }
+}
+
+// As on a disk with so little room.
+class LargestFile {
+ public:
+  explicit LargestFile(rlim_t bytes) : on_excess_(signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~LargestFile() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, on_excess_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*on_excess_)(int);
+};
+
+TEST(TierStore, RatesAreMeasuredWithTheRoomThereIs) {
+  const LargestFile limit(256 * 1024);
+  const TierSpec spec = measured(disk(TIDEMARK_BINARY_DIR, 1_GiB));
+  EXPECT_GT(spec.write_bytes_per_second, 0);
+  EXPECT_GT(spec.read_bytes_per_second, 0);
+}
+
+TEST(TierStore, WithoutAnyRoomTheFolderIsNamed) {
+  const LargestFile limit(100);
+  try {
+    measured(disk(TIDEMARK_BINARY_DIR, 1_GiB));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::io);
+    EXPECT_NE(std::string(e.what()).find(TIDEMARK_BINARY_DIR), std::string::npos) << e.what();
+  }
+}
+
+TEST(TierStore, ErrorsOfCopiesNameTheFolder) {
+  TierSpec spec = disk(TIDEMARK_BINARY_DIR, 1_MiB);
+  spec.fault = [](FileOp, std::byte*, Bytes) { return ENOSPC; };
+  TierStore store(spec, 4096, 1);
+  const std::vector<std::byte> data = pattern(100, 1);
+  store.write(0, 0, data.data(), 100);
+  EXPECT_NE(error_of(store, 0).find("with 'disk' in '" TIDEMARK_BINARY_DIR "' failed"), std::string::npos);
 }
 
 }  // namespace

@@ -185,13 +185,14 @@ TEST(CallTree, SnapshotsHoldWhatIsUsedAndOverwritten) {
 
 TEST(CallTree, WhatIsRunAgainHoldsBothEndsOfAnEffect) {
   CallTree<Fields> tree;
-  tree.add("opens", [](auto& call, auto& s) {
-    call.begins("open", "log");
+  int opened = 0, closed = 0;
+  tree.add("opens", [&](auto& call, auto& s) {
+    call.begins("open", "log", [&] { ++opened; });
     for (auto& x : s.u) x = x * s.k[0];
   });
-  tree.add("closes", [](auto& call, auto& s) {
+  tree.add("closes", [&](auto& call, auto& s) {
     for (auto& x : s.v) x = x * s.u[0];
-    call.ends("close", "log");
+    call.ends("close", "log", [&] { ++closed; });
   });
   tree.add("both", [](auto& call, auto& s) {
     call("opens", s);
@@ -212,6 +213,13 @@ TEST(CallTree, WhatIsRunAgainHoldsBothEndsOfAnEffect) {
       EXPECT_EQ(f.split, f.calls);
     }
   }
+  // Once in the first run and once when the pair is run again; measuring does nothing.
+  EXPECT_EQ(opened, 4);
+  EXPECT_EQ(closed, 4);
+  opened = closed = 0;
+  tree.gradient("main", loss, start(10), {.memory = 1_GiB});
+  EXPECT_EQ(opened, 2);
+  EXPECT_EQ(closed, 2);
   try {
     tree.gradient("main", loss, start(10), {.memory = 1_GiB, .modes = {{"opens", CallMode::joint}}});
     FAIL() << "a pair was separated";
@@ -239,6 +247,61 @@ TEST(CallTree, SnapshotsKeepEveryBitOfIntegers) {
   const auto joint =
       tree.gradient("main", loss, from, {.memory = 1_GiB, .modes = {{"leaf", CallMode::joint}}});
   EXPECT_TRUE(same_bits(bits(joint), bits(split)));
+}
+
+// Tapes of a call and of those around it: no more than the run itself needs where every call is run again.
+TEST(CallTree, MeasuringTakesNoMoreThanTheSmallestRun) {
+  const CallTree<Fields> tree = small_program();
+  std::map<std::string, CallMode> joint;
+  for (const char* f : {"step", "heat", "react"}) joint[f] = CallMode::joint;
+  for (const std::size_t n : {40u, 4000u}) {
+    const auto g = tree.gradient("main", loss, start(n), {.memory = 1_GiB, .modes = joint});
+    EXPECT_GT(g.report.measuring, 0);
+    EXPECT_LE(g.report.measuring, g.report.peak);
+  }
+}
+
+TEST(CallTree, EveryFunctionRunsTwiceToBeMeasured) {
+  int runs = 0;
+  bool was_measuring = true;
+  CallTree<Fields> tree;
+  tree.add("leaf", [&](auto& call, auto& s) {
+    runs += call.measuring() ? 1 : 0;
+    was_measuring = call.measuring();
+    s.u[0] = s.u[0] * s.k[0];
+  });
+  tree.add("inner", [](auto& call, auto& s) { call("leaf", s); });
+  tree.add("main", [](auto& call, auto& s) { call("inner", s); });
+  tree.gradient("main", loss, start(3));
+  EXPECT_EQ(runs, 2);
+  EXPECT_FALSE(was_measuring);
+}
+
+TEST(CallTree, NumbersThatMoveAreReadAndReadersOfCallsReadThem) {
+  CallTree<Fields> tree;
+  tree.add("rotate", [](auto&, auto& s) { std::rotate(s.u.begin(), s.u.begin() + 1, s.u.end()); });
+  tree.add("branch", [](auto& call, auto& s) {
+    if (s.v[2] > 0.5) call("rotate", s);  // read by a comparison alone
+    s.k[2] = 0.25;
+  });
+  tree.add("main", [](auto& call, auto& s) {
+    call("branch", s);
+    s.v[2] = s.v[2] - 1.0;
+    call("branch", s);
+    s.u[1] = s.u[1] * s.k[2];
+  });
+  Fields<double> from = start(5);
+  from.v[2] = 0.75;
+  const auto split = tree.gradient("main", loss, from,
+                                   {.modes = {{"branch", CallMode::split}, {"rotate", CallMode::split}}});
+  const auto joint = tree.gradient("main", loss, from,
+                                   {.modes = {{"branch", CallMode::joint}, {"rotate", CallMode::joint}}});
+  EXPECT_TRUE(same_bits(bits(split), bits(joint)));
+  for (const auto& f : joint.report.functions) {
+    if (f.name == "branch") {
+      EXPECT_EQ(f.snapshot, (5 + 1) * 8 + 8);  // u, v[2], and what is no T
+    }
+  }
 }
 
 TEST(CallTree, UnknownFunctionsAreNamed) {

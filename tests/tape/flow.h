@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace tidemark::flow {
@@ -39,6 +40,21 @@ State flow_start(std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) s.u.push_back(std::sin(0.4 * static_cast<double>(i)));
   return s;
 }
+
+// The time is a passive part of the state.
+template <typename T>
+struct Flow {
+  std::vector<T> u;
+  T dissipated{};
+  double time = 0;
+};
+inline const auto flow_step = [](auto& s, const auto& p, std::int64_t i) {
+  advance_flow(s, p, [&](std::size_t) { return p.force[static_cast<std::size_t>(i) % 4]; });
+  s.dissipated += p.viscosity * s.u[s.u.size() / 2] * s.u[s.u.size() / 2];
+  s.time += 0.1;
+};
+inline Flow<double> flow_start(std::size_t n = 24) { return flow_start<Flow<double>>(n); }
+
 // The value and the whole gradient.
 template <typename G>
 std::vector<double> numbers_of(const G& g) {

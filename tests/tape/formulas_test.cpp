@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "tidemark/base/random.h"
 #include "tidemark/tape/tape.h"
 
 namespace tidemark {
@@ -107,6 +111,88 @@ TEST(Formulas, TapeOverDualGivesSecondDerivatives) {
 TEST(Formulas, BinaryFunctionsAgreeWithDifferences){BINARY(pow) BINARY(atan2) BINARY(hypot) BINARY(min)
                                                         BINARY(max) BINARY(fmin) BINARY(fmax) BINARY(fdim)
                                                             BINARY(fmod) BINARY(remainder) BINARY(copysign)}
+
+TEST(Formulas, FunctionsOfThreeNumbersAgreeWithDifferences) {
+  const auto check = [](auto f) {
+    for (const auto& at : {std::array{0.7, 1.9, -0.4}, {2.5, -0.8, 1.3}, {-5.3, 1.7, 0.6}}) {
+      Tape tape;
+      const Tape::Recording recording(tape);
+      const std::array<Var, 3> x{tape.input(at[0]), tape.input(at[1]), tape.input(at[2])};
+      const Var y = f(x[0], x[1], x[2]), part = f(x[0], at[1], x[2]);
+      EXPECT_EQ(y.value(), f(at[0], at[1], at[2]));
+      EXPECT_EQ(part.value(), y.value());
+      const Dual d = f(Dual(at[0], {2.0}), Dual(at[1], {3.0}), Dual(at[2], {5.0}));
+      EXPECT_EQ(d.value, y.value());
+      EXPECT_EQ(f(at[0], Dual(at[1], {1.0}), at[2]).value, y.value());
+      std::array<double, 3> slopes{};
+      for (std::size_t i = 0; i < 3; ++i) {
+        auto up = at, down = at;
+        up[i] += 1e-6, down[i] -= 1e-6;
+        slopes[i] = (f(up[0], up[1], up[2]) - f(down[0], down[1], down[2])) / 2e-6;
+      }
+      tape.reverse(y);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(tape.adjoint(x[i]), slopes[i], 1e-8);
+      EXPECT_NEAR(d.tangent[0], 2 * slopes[0] + 3 * slopes[1] + 5 * slopes[2], 1e-7);
+      tape.reverse(part);
+      EXPECT_NEAR(tape.adjoint(x[0]), slopes[0], 1e-8);
+      EXPECT_EQ(tape.adjoint(x[1]), 0);
+    }
+  };
+  check([](const auto& a, const auto& b, const auto& c) {
+    using std::fma;
+    return fma(a, b, c);
+  });
+  check([](const auto& a, const auto& b, const auto& c) {
+    using std::lerp;
+    return lerp(a, b, c);
+  });
+  check([](const auto& a, const auto& b, const auto& c) {
+    using std::hypot;
+    return hypot(a, b, c);
+  });
+}
+
+// A step on doubles and the same step taped come to one state only if every function does.
+TEST(Formulas, ValuesHaveTheBitsOfTheLibrary) {
+  Rng rng(11);
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> corners{0.0, -0.0, 1.0, -3.0, inf, -inf, std::nan(""), 4e-310, -1e308};
+  const auto draw = [&] {
+    return rng.below(6) == 0 ? corners[static_cast<std::size_t>(rng.below(9))] : 6 * rng.uniform() - 3;
+  };
+  const auto same = [](double a, double b) {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
+           (std::isnan(a) && std::isnan(b));
+  };
+  Tape tape;
+  const Tape::Recording recording(tape);
+  for (int i = 0; i < 2000; ++i) {
+    tape.reset();
+    const double a = draw(), b = draw(), c = draw();
+    const Var x = tape.input(a), y = tape.input(b), z = tape.input(c);
+#define SAME_1(name) EXPECT_TRUE(same(std::name(a), Var(name(x)).value())) << #name << " of " << a;
+#define SAME_2(name) \
+  EXPECT_TRUE(same(std::name(a, b), Var(name(x, y)).value())) << #name << " of " << a << ", " << b;
+#define SAME_3(name)                                                \
+  EXPECT_TRUE(same(std::name(a, b, c), Var(name(x, y, z)).value())) \
+      << #name << " of " << a << ", " << b << ", " << c;
+    SAME_1(abs)
+    SAME_1(fabs)
+    SAME_1(sqrt)
+    SAME_1(cbrt) SAME_1(exp) SAME_1(exp2) SAME_1(expm1) SAME_1(log) SAME_1(log2) SAME_1(log10) SAME_1(log1p)
+        SAME_1(sin) SAME_1(cos) SAME_1(tan) SAME_1(asin) SAME_1(acos) SAME_1(atan) SAME_1(sinh) SAME_1(cosh)
+            SAME_1(tanh) SAME_1(asinh) SAME_1(acosh) SAME_1(atanh) SAME_1(erf) SAME_1(erfc) SAME_1(tgamma)
+                SAME_1(lgamma) SAME_1(floor) SAME_1(ceil) SAME_1(trunc) SAME_1(round) SAME_1(nearbyint)
+                    SAME_1(logb) SAME_2(min) SAME_2(max) SAME_2(fmin) SAME_2(fmax) SAME_2(fdim) SAME_2(fmod)
+                        SAME_2(remainder) SAME_2(copysign) SAME_2(pow) SAME_2(atan2) SAME_2(hypot)
+                            SAME_2(nextafter) SAME_3(fma) SAME_3(lerp) SAME_3(hypot) int e = 0;
+    double whole = 0;
+    EXPECT_TRUE(same(std::frexp(a, &e), Var(frexp(x, &e)).value())) << a;
+    EXPECT_TRUE(same(std::modf(a, &whole), Var(modf(x, &whole)).value())) << a;
+    EXPECT_TRUE(same(std::ldexp(a, -1040), Var(ldexp(x, -1040)).value())) << a;
+    EXPECT_TRUE(same(std::remquo(a, b, &e), Var(remquo(x, y, &e)).value())) << a << ", " << b;
+  }
+}
 
 TEST(Formulas, CornersHaveTheDerivativeOfOneSide) {
   Tape tape;

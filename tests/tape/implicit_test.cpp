@@ -77,6 +77,10 @@ TEST(Implicit, FixedPointsHaveTheDerivativeOfTheSolution) {
   const double h = 1e-6;
   EXPECT_NEAR(tape.adjoint(p0), (solution(0.6 + h, 0.2) - solution(0.6 - h, 0.2)) / (2 * h), 1e-8);
   EXPECT_NEAR(tape.adjoint(p1), (solution(0.6, 0.2 + h) - solution(0.6, 0.2 - h)) / (2 * h), 1e-8);
+  // However small the seed, its gradient is in proportion.
+  const double slope = tape.adjoint(p0);
+  tape.reverse(z, 1e-30);
+  EXPECT_NEAR(tape.adjoint(p0) / slope, 1e-30, 1e-38);
   const auto away = [](const auto& y, const auto&) {
     using T = std::remove_cvref_t<decltype(y[0])>;
     return std::vector<T>{T(2.0 * y[0] + 1.0)};

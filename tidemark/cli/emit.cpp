@@ -35,6 +35,7 @@ class EmitVerb : public Command {
     CompileOptions options =
         model_.compile_options(budget_.empty() ? Budget() : parse_memory(budget_), parse_seconds(time_));
     options.name = model_.name;
+    options.makers = false;  // codecs and masks are kernels, and the file is to need none
     const Compiled compiled = [&] {
       const EndAtInterrupt nothing_to_keep;
       return Compiled(model_.step_graph(), options, model_.device());

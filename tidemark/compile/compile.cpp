@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/compile.h"
 
+#include <numeric>
+
+#include "tidemark/base/text.h"
 #include "tidemark/compile/arena.h"
 
 namespace tidemark {
@@ -8,6 +11,19 @@ namespace tidemark {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): a traced graph is given away here
 plan::Problem posed_problem_of(Graph graph, const CompileOptions& options) {
   return posed_of(graph, options).problem;
+}
+
+int state_tensors(int state, const std::vector<int>& counts) {
+  if (state < 0 || state > static_cast<int>(counts.size()))
+    fail(Error::Kind::usage, "[compile] .state = {} vs {} arguments; it counts those at the front that are state",
+         state, counts.size());
+  return std::accumulate(counts.begin(), counts.begin() + state, 0);
+}
+
+void CompileCache::fail_at_shapes(std::size_t which, const Error& why) const {
+  std::vector<std::string> types;
+  for (const Type& t : options_.shapes[which]) types.push_back(to_string(t));
+  throw Error(why.kind(), fmt::format("[shapes] number {} ({}): {}", which, join(types, ", "), why.what()));
 }
 
 CompileCache::CompileCache(CompileOptions options)
@@ -26,7 +42,7 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
   std::vector<int> first{0};  // tensor of each argument
   for (const int n : counts) first.push_back(first.back() + n);
   const auto argument = [&](int i) { return first[static_cast<std::size_t>(i)]; };
-  const int state_tensors = argument(std::min(options_.state, static_cast<int>(counts.size())));
+  const int state = state_tensors(options_.state, counts);
   const auto builder = Builder::make();
   Tensors traced;
   for (std::size_t i = 0; i < inputs.size(); ++i) traced.push_back(builder->input(types[i], names[i]));
@@ -34,12 +50,12 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
   auto entry = std::make_unique<Entry>();
   Graph graph = builder->finish(results);
   entry->captures = builder->captures();
-  if (state_tensors > static_cast<int>(results.size())) {
+  if (state > static_cast<int>(results.size())) {
     fail(Error::Kind::usage,
          "[compile] {} state tensors vs {} results; return the next version of the state first",
-         state_tensors, results.size());
+         state, results.size());
   }
-  for (int i = 0; i < state_tensors; ++i) {
+  for (int i = 0; i < state; ++i) {
     if (types[static_cast<std::size_t>(i)] != results[static_cast<std::size_t>(i)].type()) {
       fail(Error::Kind::usage,
            "[compile] state {} ({}) is {} vs {} returned; return the next version of the state first", i,

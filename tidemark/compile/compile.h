@@ -22,6 +22,10 @@ namespace tidemark {
 TIDEMARK_API Posed posed_of(const Graph& graph, const CompileOptions& options);
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
 
+// How many tensors the first `state` arguments have; `counts`: of tensors in each argument. Throws Error(usage) where there are not so
+// many arguments.
+TIDEMARK_API int state_tensors(int state, const std::vector<int>& counts);
+
 // One Compiled for each signature: the types of the tensors, where they stand in the arguments, and every other value
 // among the arguments. They share one arena, as large as the largest needs. Not for use by two threads at a time.
 class TIDEMARK_API CompileCache {
@@ -39,6 +43,8 @@ class TIDEMARK_API CompileCache {
   Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
             const Trace& f);
   const CompileOptions& options() const { return options_; }
+  // Says which of the options' shapes it was that could not be planned.
+  [[noreturn]] void fail_at_shapes(std::size_t which, const Error& why) const;
 
  private:
   CompileOptions options_;
@@ -120,19 +126,27 @@ class Function {
   // The shapes of the options, for the rest of the arguments as they are.
   template <typename Result, typename... Args>
   void plan_ahead(const Args&... args) {
-    ahead_ = true;
-    for (const std::vector<Type>& types : cache_->options().shapes) {
+    struct Ahead {
+      bool& flag;
+      ~Ahead() { flag = false; }
+    } const ahead{ahead_ = true};
+    const std::vector<std::vector<Type>>& shapes = cache_->options().shapes;
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      const std::vector<Type>& types = shapes[k];
       std::tuple<std::decay_t<Args>...> copies(args...);
       Tensors all;
       std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); }, copies);
       if (types.size() > all.size())
-        fail(Error::Kind::usage, "[compile] {} shapes vs {} tensors among the arguments", types.size(), all.size());
+        fail(Error::Kind::usage, "[shapes] number {} has {} types vs {} tensors among the arguments", k, types.size(), all.size());
       for (std::size_t i = 0; i < types.size(); ++i) all[all.size() - types.size() + i] = abstract(types[i]);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, all, next), ...); }, copies);
-      std::apply([&](auto&... arg) { prepare<Result>(arg...); }, copies);
+      try {
+        std::apply([&](auto&... arg) { prepare<Result>(arg...); }, copies);
+      } catch (const Error& e) {
+        cache_->fail_at_shapes(k, e);
+      }
     }
-    ahead_ = false;
   }
 
   template <typename Arg>
@@ -150,12 +164,7 @@ class Function {
 template <typename F, typename... Args>
 plan::Problem posed_problem(F f, const CompileOptions& options, const Args&... args) {
   Graph graph = trace(std::move(f), args...);
-  int state = 0, index = 0;
-  (
-      [&] {
-        if (index++ < options.state) state += static_cast<int>(flatten(args).size());
-      }(),
-      ...);
+  const int state = state_tensors(options.state, {static_cast<int>(flatten(args).size())...});
   for (int i = 0; i < state; ++i) graph.updates.emplace_back(i, i);
   return posed_problem_of(std::move(graph), options);
 }

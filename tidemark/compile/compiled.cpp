@@ -37,6 +37,12 @@ class Stopwatch {
   double wall_ = now(CLOCK_MONOTONIC), work_ = now(CLOCK_PROCESS_CPUTIME_ID);
 };
 
+const CompileOptions& checked(const CompileOptions& options) {
+  if (!(options.time_limit >= 0))
+    fail(Error::Kind::usage, "[compile] .time_limit = {} vs seconds from 0 on", options.time_limit);
+  return options;
+}
+
 }  // namespace
 
 Budget Budget::minimum() {
@@ -56,7 +62,7 @@ std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, 
 }
 
 Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device, std::shared_ptr<SharedArena> arena)
-    : options_(given), profile_(*profile_for(given, *device)), device_(std::move(device)), arena_(std::move(arena)) {
+    : options_(checked(given)), profile_(*profile_for(given, *device)), device_(std::move(device)), arena_(std::move(arena)) {
   if (!arena_) arena_ = std::make_shared<SharedArena>(SharedArena{.device = device_});
   CompileOptions& options = options_;
   pose_options_ = PoseOptions{.threads = device_->threads(),
@@ -228,8 +234,12 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);
   }
   Timeline* recorded = timeline != nullptr || !correction_ ? timeline : correction_->record(program_->instrs.size());
+  heap_.before(!correction_ || !correction_->busy());
   const Stopwatch watch;
-  if (!executor_->run(residents_, recorded)) {
+  const bool fits = executor_->run(residents_, recorded);
+  const double seconds = watch.seconds(tiers_.empty());
+  heap_.after();
+  if (!fits) {
     TIDEMARK_CHECK(fallback_ != nullptr, "a codec overflowed under a plan that has none beside it");
     // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without such codecs.
     notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
@@ -262,7 +272,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       outputs.push_back(from_storage(type, std::move(storage)));
     }
   }
-  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
+  if (correction_ && timeline == nullptr) correction_->ran(seconds, plan_.seconds);
   return outputs;
 }
 

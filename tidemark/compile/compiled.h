@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tidemark/compile/explain.h"
+#include "tidemark/compile/libraries.h"
 #include "tidemark/compile/memory.h"
 #include "tidemark/compile/optimise.h"
 #include "tidemark/compile/pose.h"
@@ -130,6 +131,7 @@ class TIDEMARK_API Compiled {
   const plan::Plan& plan() const { return plan_; }
   const Program& program() const { return *program_; }
   const Binding& binding() const { return posed_.binding; }
+  const Posed& posed() const { return posed_; }
   Timeline timeline() const;  // sized for run()
   Bytes peak_predicted() const { return plan_.peak; }
   // Resident bytes given and the arena allocated, counted when they were, not taken from the plan. 0 before
@@ -137,6 +139,8 @@ class TIDEMARK_API Compiled {
   Bytes peak_measured() const { return measured_; }
   // What the peak consists of; the rows add up to it, and the last, "unexplained", is 0.
   std::vector<MemoryRow> memory() const { return memory_rows(posed_, plan_); }
+  // What libraries have kept on the heap inside the steps so far: beside the peak, and no part of it.
+  const LibraryMemory& libraries() const { return heap_.found(); }
   // What was predicted and what was measured, and the profile as runs have corrected it.
   Prediction prediction() const;
   const DeviceProfile& profile() const { return profile_; }
@@ -192,6 +196,7 @@ class TIDEMARK_API Compiled {
   std::vector<std::int32_t> updated_by_;  // for each input: the output that updates it, or -1
   int parts_ = 1;
   Bytes measured_ = 0;
+  HeapWatch heap_;
   std::vector<std::string> notes_;
   std::unique_ptr<Correction> correction_;  // last: its thread reads the rest
 };

@@ -15,10 +15,6 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-constexpr char kPartMark = '@';
-
-bool is_key(const Type& type) { return type == Type{{2}, DType::i64}; }
-
 // A program, or the body of a loop whose inputs are cut: there a value is whole, cut, or what a part adds to a sum, and one part is
 // written at a time.
 class Splitting {
@@ -77,9 +73,10 @@ class Splitting {
   // A loop is cut where its body is: each state, slice and invariant along an axis of its own, or whole. A state that a step adds
   // something of its samples to (the gradient of a weight) is a sum.
   std::optional<Cut> cut_loop(const Node& node) {
-    if (node.op != &scan_op && node.op != &while_op) return std::nullopt;
+    if (node.op != &scan_op && node.op != &while_op && node.op != &cond_op) return std::nullopt;
     const auto known = loops_.find(&node);
     if (known != loops_.end()) return known->second.cut;
+    if (node.op == &cond_op) return cut_branches(node);
     const LoopShape s = loop_shape(node);
     const auto carries = at(s.carries), first_const = at(s.first_const());
     std::vector<int> in;
@@ -97,16 +94,42 @@ class Splitting {
       loop.regions.push_back(cut_region(node, 1, in));
       loop.regions[1]->find_needs();
     }
-    loop.cut = {.in = in,
-                .out = {in.begin(), in.begin() + s.carries},
-                .attrs = node.attrs,
-                .in_stretch = 0,
-                .out_stretch = 0};
+    // A state that starts out cut goes on so.
+    loop.results.assign(in.begin(), in.begin() + s.carries);
+    loop.cut = {.in = in, .out = loop.results, .attrs = node.attrs, .in_stretch = 0, .out_stretch = 0};
     for (std::size_t o = carries; o < node.regions[0].outputs.size(); ++o) {
       const int kind = loop.regions[0]->kind(node.regions[0].outputs[o]);
+      loop.results.push_back(kind);
       loop.cut.out.push_back(kind >= 0 ? kind + 1 : kind);
     }
     loop.cut.out.resize(node.out.size(), kWhole);  // how many steps a while_loop ran
+    return loops_.insert({&node, std::move(loop)}).first->second.cut;
+  }
+
+  // One of two branches is run, the same for all parts: what decides is a single number, whole or refused. What one branch cuts and the other
+  // has for all samples alike is cut, and what one adds up (the gradient of a weight that the other does not read) is a sum.
+  std::optional<Cut> cut_branches(const Node& node) {
+    std::vector<int> in;
+    for (const ValueId v : node.in) {
+      in.push_back(axis_[at(v)]);
+      if (in.back() >= 0 && stretch_[at(v)] > 0) return std::nullopt;
+    }
+    Loop loop{.cut = {.in = in, .out = {}, .attrs = node.attrs, .in_stretch = 0, .out_stretch = 0}};
+    for (std::size_t r = 0; r < node.regions.size(); ++r) {
+      loop.regions.push_back(cut_region(node, r, {in.begin() + 1, in.end()}));
+      loop.regions[r]->find_needs();
+    }
+    for (std::size_t o = 0; o < node.out.size(); ++o) {
+      const int yes = loop.regions[0]->kind(node.regions[0].outputs[o]),
+                no = loop.regions[1]->kind(node.regions[1].outputs[o]);
+      if (yes != no && yes != kWhole && no != kWhole)
+        fail(Error::Kind::unsupported,
+             "[micro_batches] {} is not cut: its result {} is {} in one branch vs {} in the other; leave "
+             "micro_batches away",
+             called(node), o, in_words(yes), in_words(no));
+      loop.results.push_back(yes == kWhole ? no : yes);
+    }
+    loop.cut.out = loop.results;
     return loops_.insert({&node, std::move(loop)}).first->second.cut;
   }
 
@@ -348,8 +371,8 @@ class Splitting {
     return dce(out_);
   }
 
-  // The body of a loop with so many states, for one part.
-  Graph emit_body(std::int64_t part, std::size_t carries) {
+  // The body of a loop for one part; `results`: what each of its outputs is to be, an axis, kWhole or kAdded.
+  Graph emit_body(std::int64_t part, const std::vector<int>& results) {
     out_ = {};
     whole_.assign(g_.values.size(), -1);
     part_.assign(g_.values.size(), -1);
@@ -368,9 +391,11 @@ class Splitting {
     }
     for (std::size_t o = 0; o < g_.outputs.size(); ++o) {
       const ValueId v = g_.outputs[o];
-      // A state that starts out cut goes on so.
-      const int axis = is_cut(v) ? axis_[at(v)] : o < carries ? inputs_[o] : kWhole;
-      out_.outputs.push_back(axis >= 0 ? part_of(v, axis, 0, part) : whole_[at(v)]);
+      // The same in every part: one of them gives it to the sum.
+      const bool nothing = results[o] == kAdded && kind(v) == kWhole && part > 0;
+      out_.outputs.push_back(results[o] >= 0 ? part_of(v, results[o], 0, part)
+                             : nothing       ? zeros(g_.type(v))
+                                             : whole_[at(v)]);
     }
     return dce(out_);
   }
@@ -405,9 +430,11 @@ class Splitting {
     copy.attrs = way.attrs;
     if (const auto loop = loops_.find(&node); loop != loops_.end()) {
       copy.regions.clear();
-      for (const auto& region : loop->second.regions)
-        copy.regions.push_back(
-            region->emit_body(part, copy.regions.empty() ? at(loop_shape(node).carries) : 0));
+      const std::vector<int> none(1, kWhole);  // of the condition of a while_loop
+      for (const auto& region : loop->second.regions) {
+        const bool condition = node.op == &while_op && !copy.regions.empty();
+        copy.regions.push_back(region->emit_body(part, condition ? none : loop->second.results));
+      }
     }
     std::vector<std::string> names;
     for (std::size_t i = 0; i < node.in.size(); ++i) {
@@ -509,6 +536,8 @@ class Splitting {
   struct Loop {
     Cut cut = {};
     std::vector<std::shared_ptr<Splitting>> regions;
+    std::vector<int> results =
+        {};  // of the body or of either branch: an axis of the region's own, kWhole or kAdded
   };
   std::map<const Node*, Loop> loops_;
   Graph out_;
@@ -516,46 +545,6 @@ class Splitting {
 };
 
 }  // namespace
-
-std::vector<int> batch_inputs(const Graph& graph, int arguments) {
-  std::vector<char> state(graph.inputs.size(), 0);
-  for (const auto& [in, out] : graph.updates) state[at(in)] = 1;
-  std::vector<int> batch;
-  std::int64_t length = -1;
-  for (int i = (arguments < 0 ? static_cast<int>(graph.inputs.size()) : arguments) - 1; i >= 0; --i) {
-    const Type& type = graph.type(graph.inputs[at(i)]);
-    if (is_key(type)) continue;
-    if (state[at(i)] || type.shape.rank() == 0 || (length >= 0 && type.shape[0] != length)) break;
-    length = type.shape[0];
-    batch.push_back(i);
-  }
-  std::reverse(batch.begin(), batch.end());
-  return batch;
-}
-
-std::vector<int> batch_inputs(const Graph& graph, std::span<const int> named) {
-  std::vector<int> batch;
-  for (const int i : named) {
-    const Type& type = graph.type(graph.inputs[at(i)]);
-    if (is_key(type)) continue;
-    const bool state =
-        std::any_of(graph.updates.begin(), graph.updates.end(), [&](const auto& u) { return u.first == i; });
-    if (state || type.shape.rank() == 0 || (!batch.empty() && type.shape[0] != batch_size(graph, batch)))
-      fail(Error::Kind::usage,
-           "[micro_batches] tensor {} of the arguments ({}) was named as batch: it is {}{}", i,
-           to_string(type),
-           state                    ? "state"
-           : type.shape.rank() == 0 ? "a single number"
-                                    : "not as long as the first, ",
-           state || type.shape.rank() == 0 ? "" : to_string(graph.type(graph.inputs[at(batch[0])])));
-    batch.push_back(i);
-  }
-  return batch;
-}
-
-std::int64_t batch_size(const Graph& graph, std::span<const int> batch) {
-  return batch.empty() ? 0 : graph.type(graph.inputs[at(batch[0])]).shape[0];
-}
 
 Graph split_batch(const Graph& graph, std::span<const int> batch, std::int64_t parts) {
   const std::int64_t n = batch_size(graph, batch);
@@ -566,10 +555,6 @@ Graph split_batch(const Graph& graph, std::span<const int> batch, std::int64_t p
   Graph split = Splitting(live, batch, parts).run();
   verify(split);
   return split;
-}
-
-bool names(std::string_view pattern, std::string_view name) {
-  return glob_match(pattern, name) || glob_match(pattern, name.substr(0, name.rfind(kPartMark)));
 }
 
 }  // namespace tidemark

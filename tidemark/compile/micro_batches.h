@@ -24,6 +24,10 @@ TIDEMARK_API std::int64_t batch_size(const Graph& graph, std::span<const int> ba
 // batch does not divide, Error(unsupported) naming op and line where samples are coupled.
 TIDEMARK_API Graph split_batch(const Graph& graph, std::span<const int> batch, std::int64_t parts);
 
+// Of a random op.
+bool is_key(const Type& type);
+
+inline constexpr char kPartMark = '@';
 // Whether a pattern names the value: one part of it ("h@2") or all of them ("h").
 bool names(std::string_view pattern, std::string_view name);
 

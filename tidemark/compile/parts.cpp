@@ -9,6 +9,7 @@
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/micro_batches.h"
+#include "tidemark/compile/pins.h"
 #include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
@@ -150,10 +151,13 @@ class Changes {
   }
 
   std::string run() {
-    if (options_.memory.kind == Budget::Kind::fraction)
-      options_.memory = budget_of(posed_program(graph_, options_, pose_options_, 1).problem, options_.memory);
+    const plan::Problem whole = posed_program(graph_, options_, pose_options_, 1).problem;
+    options_.memory = budget_of(whole, options_.memory);
+    // What is there before the step begins stays.
+    if (tiers_.empty() && plan::resident_bytes(whole) > options_.memory.bytes) return "";
     const int parts = std::max(options_.micro_batches.parts, 1);
-    if (parts == 1) more_parts();
+    std::string text = without_pins(parts);
+    if (options_.micro_batches.parts == 1) more_parts();
     if (tiers_.empty() && !options_.native) {
       TierSpec tier = host(1024_GiB);
       tier.read_bytes_per_second = tier.write_bytes_per_second = kHostRate;
@@ -169,10 +173,12 @@ class Changes {
     }
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.seconds < b.seconds; });
-    std::string text;
-    for (const Found& f : found_)
-      text += fmt::format("{}{} ({})", text.empty() ? "it fits, cheapest first, with " : ", or ", f.what,
-                          format_seconds(f.seconds));
+    for (std::size_t i = 0; i < found_.size(); ++i)
+      text += fmt::format("{}{} ({})",
+                          i > 0          ? ", or "
+                          : text.empty() ? "it fits, cheapest first, with "
+                                         : "; it fits, cheapest first, with ",
+                          found_[i].what, format_seconds(found_[i].seconds));
     return text;
   }
 
@@ -182,6 +188,49 @@ class Changes {
     double seconds;
     std::string what;
   };
+  // The pins without which it fits, as few as are found by putting one after the other back.
+  std::string without_pins(int parts) {
+    const std::vector<Pin> all = options_.pins;
+    if (all.empty()) return "";
+    std::vector<char> out(all.size(), 1);
+    const auto fits_so = [&] {
+      options_.pins.clear();
+      for (std::size_t p = 0; p < all.size(); ++p) {
+        if (!out[p]) options_.pins.push_back(all[p]);
+      }
+      return fits(parts).has_value();
+    };
+    std::string text;
+    if (fits_so()) {
+      for (std::size_t p = 0; p < all.size(); ++p) {
+        out[p] = 0;
+        out[p] = !fits_so();
+      }
+      text = cause(all, out, parts);
+    }
+    options_.pins = all;
+    return text;
+  }
+  std::string cause(const std::vector<Pin>& all, const std::vector<char>& out, int parts) {
+    const plan::Problem problem = posed_program(graph_, options_, pose_options_, parts).problem;
+    const auto decided = pinned_buffers(problem, all);
+    std::vector<std::string> named;
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      if (!out[p]) continue;
+      std::vector<plan::BufferId> stored;
+      for (const plan::BufferId b : decided[p]) {
+        if (!problem.buffers[static_cast<std::size_t>(b)].resident) stored.push_back(b);
+      }
+      named.push_back(fmt::format("{}, which holds {} values: {}", to_string(all[p]), stored.size(), list_of(problem, stored)));
+    }
+    options_.pins = all;
+    const Budget wanted = std::exchange(options_.memory, Budget::minimum());
+    const std::optional<Planned> least = fits(parts);
+    options_.memory = wanted;
+    return fmt::format("it fits without the pin{} {}; remove {}, or raise the budget{}",
+                       named.size() > 1 ? "s" : "", join(named, ", and "), named.size() > 1 ? "them" : "it",
+                       least ? " to " + format_bytes(least->plan.peak, wanted.bytes) : "");
+  }
   // The fewest that fit.
   void more_parts() {
     constexpr int kTries = 4;
@@ -193,19 +242,22 @@ class Changes {
     }
   }
   bool offer(int parts, const std::function<std::string(const Planned&)>& what) {
+    const std::optional<Planned> planned = fits(parts);
+    if (planned) found_.push_back({planned->plan.seconds, what(*planned)});
+    return planned.has_value();
+  }
+  // None where it does not fit either, or cannot be.
+  std::optional<Planned> fits(int parts) {
     constexpr std::chrono::seconds kMost(2);  // large programs take long to pose
-    if (std::chrono::steady_clock::now() - begun_ > kMost) return false;
+    if (std::chrono::steady_clock::now() - begun_ > kMost) return std::nullopt;
     try {
       CompileOptions options = options_;
       PoseOptions pose_options = pose_options_;
       if (!tiers_.empty()) pose_options.tiers = tiers_;
       Posed posed = posed_program(graph_, options, pose_options, parts);
-      if (tightest_task(posed.problem).bytes > options.memory.bytes) return false;
-      const Planned planned = planned_program(posed, options, pose_options, tiers_);
-      found_.push_back({planned.plan.seconds, what(planned)});
-      return true;
+      return planned_program(posed, options, pose_options, tiers_);
     } catch (const Error&) {
-      return false;  // does not fit either, or cannot be
+      return std::nullopt;
     }
   }
 
@@ -236,16 +288,13 @@ PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions&
   // Without a budget nothing is gained.
   const bool unlimited = options.memory.kind == Budget::Kind::unlimited;
   if (parts < 0) fail(Error::Kind::usage, "[micro_batches] {} parts", parts);
-  if (parts == 0 && !unlimited) return Choosing(std::move(graph), options, pose_options, tiers).run();
   PlannedParts result{.parts = std::max(parts, 1)};
   try {
+    if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers).run();
     result.posed = posed_program(graph, options, pose_options, result.parts);
     result.planned = planned_program(result.posed, options, pose_options, tiers);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible || !options.planner.empty()) throw;
-    // What is there before the step begins stays.
-    const plan::Problem& whole = result.posed.problem;
-    if (plan::resident_bytes(whole) > budget_of(whole, options.memory)) throw;
     const std::string changes = Changes(graph, options, pose_options, tiers).run();
     if (changes.empty()) throw;
     throw Error(e.kind(), fmt::format("{}; {}", e.what(), changes));

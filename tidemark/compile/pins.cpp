@@ -45,9 +45,27 @@ std::vector<plan::TaskId> late_readers(const plan::Problem& problem, plan::Buffe
   return {readers.begin() + static_cast<std::ptrdiff_t>(first), readers.end()};
 }
 
-// A second buffer of the same contents, made again by a task of its own before its readers. What else the task makes is made into
+// The first task behind `maker` that updates something it reads: from there on it would make another value.
+plan::TaskId next_update(const plan::Problem& problem, plan::TaskId maker) {
+  for (std::size_t t = at(maker) + 1; t < problem.tasks.size(); ++t) {
+    const plan::Task& task = problem.tasks[t];
+    for (const plan::BufferId b : problem.tasks[at(maker)].reads) {
+      if (contains(task.reads, b) && contains(task.writes, b)) return static_cast<plan::TaskId>(t);
+    }
+  }
+  return static_cast<plan::TaskId>(problem.tasks.size());
+}
+
+// The last task in front of `end` that makes or reads the buffer.
+plan::TaskId last_use_before(const plan::Problem& problem, plan::BufferId b, plan::TaskId end) {
+  plan::TaskId t = end - 1;
+  while (!contains(problem.tasks[at(t)].reads, b) && !contains(problem.tasks[at(t)].writes, b)) --t;
+  return t;
+}
+
+// A second buffer of the same contents, made again by a task of its own in front of `before`. What else the task makes is made into
 // buffers that nobody reads.
-void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
+void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker, plan::TaskId before,
                    const std::vector<plan::TaskId>& readers) {
   plan::Problem& problem = posed.problem;
   std::vector<std::pair<plan::BufferId, plan::BufferId>> copies;
@@ -83,7 +101,7 @@ void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
   }
   again.name += "'";
   std::vector<NewTask> added;
-  added.push_back({.before = readers.front(),
+  added.push_back({.before = before,
                    .task = std::move(again),
                    .kernel = posed.binding.kernel_of_task[at(maker)],
                    .operands = std::move(operands),
@@ -91,44 +109,85 @@ void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker,
   insert_tasks(posed, std::move(added));
 }
 
-}  // namespace
+void pin_down(Posed& posed, const Pin& pin, plan::BufferId b) {
+  const std::string name = posed.problem.buffers[at(b)].name;
+  const plan::TaskId maker = maker_of(posed.problem, b);
+  const bool exact = pin.pattern.find_first_of("*?") == std::string::npos;
+  if (pin.what == keep) {
+    if (maker >= 0) posed.problem.tasks[at(maker)].once = true;
+    return;
+  }
+  if (maker < 0 || posed.problem.tasks[at(maker)].once) {
+    // A pattern may reach over arguments and kept values; a name says exactly this one.
+    if (!exact) return;
+    fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: {}", name,
+         maker < 0 ? "it is an argument or is updated in place" : "its task runs once");
+  }
+  const std::vector<plan::TaskId> readers = late_readers(posed.problem, b, maker);
+  // An output is wanted as it is at the end.
+  const bool output = contains(posed.problem.outputs, b);
+  if (exact && output)
+    fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: it is a result, and kept as such", name);
+  if (output || readers.empty()) return;
+  const plan::TaskId before = std::min(readers.front(), next_update(posed.problem, maker));
+  const plan::TaskId last = last_use_before(posed.problem, b, readers.front());
+  if (before > last + 1) {
+    recompute_for(posed, b, maker, before, readers);
+  } else if (exact) {
+    fail(Error::Kind::usage,
+         "[pins] '{}' cannot be recomputed: what it is made from is updated before it is read again", name);
+  }
+}
 
-void apply_pins(Posed& posed, const std::vector<Pin>& pins) {
-  std::vector<char> pinned(posed.problem.buffers.size(), 0);
-  for (const Pin& pin : pins) {
+void refuse_idle(const plan::Problem& problem, const std::vector<Pin>& pins,
+                 const std::vector<std::vector<plan::BufferId>>& decided) {
+  for (std::size_t p = 0; p < pins.size(); ++p) {
+    if (!decided[p].empty()) continue;
+    std::size_t by = pins.size();
     bool any = false;
-    for (plan::BufferId b = 0; b < static_cast<plan::BufferId>(pinned.size()); ++b) {
-      const std::string name = posed.problem.buffers[at(b)].name;
-      if (!names(pin.pattern, name)) continue;
-      any = true;
-      if (pinned[at(b)]) continue;  // the first pin that matches holds
-      pinned[at(b)] = 1;
-      const plan::TaskId maker = maker_of(posed.problem, b);
-      const bool exact = pin.pattern.find_first_of("*?") == std::string::npos;
-      if (pin.what == keep) {
-        if (maker >= 0) posed.problem.tasks[at(maker)].once = true;
-        continue;
+    for (std::size_t before = 0; before < p && by == pins.size(); ++before) {
+      for (const plan::BufferId b : decided[before]) {
+        if (!names(pins[p].pattern, problem.buffers[at(b)].name)) continue;
+        any = true;
+        if (pins[before].what != pins[p].what) by = before;
       }
-      if (maker < 0 || posed.problem.tasks[at(maker)].once) {
-        // A pattern may reach over arguments and kept values; a name says exactly this one.
-        if (!exact) continue;
-        fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: {}", name,
-             maker < 0 ? "it is an argument or is updated in place" : "its task runs once");
-      }
-      const std::vector<plan::TaskId> readers = late_readers(posed.problem, b, maker);
-      // An output is wanted as it is at the end.
-      if (readers.empty() || contains(posed.problem.outputs, b)) {
-        if (exact && contains(posed.problem.outputs, b))
-          fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: it is a result, and kept as such",
-               name);
-        continue;
-      }
-      recompute_for(posed, b, maker, readers);
     }
     if (!any)
       fail(Error::Kind::usage,
            "[pins] no stored value is called '{}'; what is fused into its reader is never stored",
-           pin.pattern);
+           pins[p].pattern);
+    if (by < pins.size())
+      fail(Error::Kind::usage,
+           "[pins] {} decides nothing: {} before it has what it names, and the first that matches counts; "
+           "remove one of them",
+           to_string(pins[p]), to_string(pins[by]));
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Pin& pin) {
+  return fmt::format("{{\"{}\", {}}}", pin.pattern, pin.what == keep ? "keep" : "recompute");
+}
+
+std::vector<std::vector<plan::BufferId>> pinned_buffers(const plan::Problem& problem,
+                                                        const std::vector<Pin>& pins) {
+  std::vector<std::vector<plan::BufferId>> decided(pins.size());
+  for (plan::BufferId b = 0; at(b) < problem.buffers.size(); ++b) {
+    for (std::size_t p = 0; p < pins.size(); ++p) {
+      if (!names(pins[p].pattern, problem.buffers[at(b)].name)) continue;
+      decided[p].push_back(b);
+      break;
+    }
+  }
+  return decided;
+}
+
+void apply_pins(Posed& posed, const std::vector<Pin>& pins) {
+  const auto decided = pinned_buffers(posed.problem, pins);
+  refuse_idle(posed.problem, pins, decided);
+  for (std::size_t p = 0; p < pins.size(); ++p) {
+    for (const plan::BufferId b : decided[p]) pin_down(posed, pins[p], b);
   }
 }
 

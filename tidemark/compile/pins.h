@@ -6,7 +6,14 @@
 
 namespace tidemark {
 
-// Throws Error(usage) for a pattern that names no stored value and for a pin that cannot hold.
+// By pin, the buffers that it decides on: those of a name that it matches and none before it does.
+std::vector<std::vector<plan::BufferId>> pinned_buffers(const plan::Problem& problem,
+                                                        const std::vector<Pin>& pins);
+
+std::string to_string(const Pin& pin);  // "{"layer.*", keep}"
+
+// Throws Error(usage) for a pattern that names no stored value, for a pin that cannot hold, and for one that pins of another kind before
+// it leave nothing to.
 void apply_pins(Posed& posed, const std::vector<Pin>& pins);
 
 }  // namespace tidemark

@@ -84,6 +84,20 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
   }
 }
 
+// What a plan that does not carry out was made for, as far as its hash tells.
+std::string origin(const std::string& made_for, const std::string& now) {
+  if (made_for == now)
+    return fmt::format(
+        "it was made for this very problem (hash {}), so the file was changed since: write it again by "
+        "plan::write_plan",
+        now);
+  return fmt::format(
+      "it was made for the problem of hash {}, and this program with these options, shapes and profile is "
+      "{}: compile with those it was made "
+      "with, or plan anew",
+      made_for.empty() ? "none" : made_for, now);
+}
+
 // The plan of a file, for the times that the problem has now; or why it is none for it.
 std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budget, Planned& planned) {
   const plan::Problem& problem = posed.problem;
@@ -92,20 +106,21 @@ std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budg
     plan = plan::read_plan(problem, json);
   } catch (const Error& e) {
     if (e.kind() == Error::Kind::internal) throw;
-    return e.what();
+    return fmt::format("{}; compile it with the options, shapes and profile it was made with", e.what());
   }
+  const std::string hash = plan::hash(problem);
   const plan::Replay now = plan::replay(problem, plan);
-  if (!now.broken.empty()) return now.broken;
-  if (!plan.has_arena) return "it has no offsets";
+  if (!now.broken.empty()) return fmt::format("{}; {}", now.broken, origin(plan.problem_hash, hash));
+  if (!plan.has_arena) return "it has no offsets; plan with them";
   if (budget >= 0 && plan.peak > budget)
-    return fmt::format("its peak is {} vs a budget of {}", format_bytes(plan.peak), format_bytes(budget));
+    return fmt::format("its peak is {} vs a budget of {}; raise the budget, or plan anew for this one",
+                       format_bytes(plan.peak, budget), format_bytes(budget, plan.peak));
   for (const plan::Step& s : plan.steps) {
     if (s.kind == plan::Step::Kind::run &&
         posed.binding.kernel_of_task[static_cast<std::size_t>(s.id)]->can_overflow())
       return fmt::format("'{}' can overflow its slot, and one file holds no plan to go on with",
                          problem.tasks[static_cast<std::size_t>(s.id)].name);
   }
-  const std::string hash = plan::hash(problem);
   if (plan.problem_hash != hash) {
     plan.problem_hash = hash;
     plan.seconds = now.seconds;
@@ -115,8 +130,8 @@ std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budg
     plan.proof = {};
   }
   plan.budget = budget;
-  std::string broken = plan::check(problem, plan);
-  if (!broken.empty()) return broken;
+  const std::string broken = plan::check(problem, plan);
+  if (!broken.empty()) return fmt::format("{}; {}", broken, origin(hash, hash));
   planned = {.plan = plan, .program = lower(problem, plan, posed.binding)};
   return "";
 }
@@ -130,10 +145,8 @@ Planned load_plan(Posed& posed, const CompileOptions& options, std::span<const T
     Posed gated = posed;
     gate_updates(gated);
     if (!read_plan_of(gated, json, budget, planned).empty())
-      fail(Error::Kind::usage,
-           "[compile] '{}' is no plan of {}: {}; compile it with the options, shapes and profile it was made "
-           "with",
-           options.plan_file, posed.problem.name, why);
+      fail(Error::Kind::usage, "[compile] '{}' is no plan of {}: {}", options.plan_file, posed.problem.name,
+           why);
     posed = std::move(gated);
   }
   why = broken_atomicity(posed, planned.plan, tiers, options.atomic);

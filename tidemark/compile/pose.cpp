@@ -18,6 +18,14 @@ bool is_view(const Graph& g, const Node& n) {
          std::all_of(n.out.begin(), n.out.end(), [&](ValueId v) { return g.value(v).alias_of >= 0; });
 }
 
+// Names are for people's eyes, in errors and reports: no line breaks, no orders to a terminal.
+std::string printable(std::string name) {
+  for (char& c : name) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return name;
+}
+
 Bytes storage_bytes(const Value& v) {
   return v.layout.blocked.empty() ? v.type.bytes() : v.layout.blocked_bytes;
 }
@@ -33,7 +41,8 @@ Posed pose(Graph graph, const PoseOptions& given) {
   DeviceProfile otherwise;
   if (options.profile == nullptr) otherwise = cpu_profile(options.threads);
   const DeviceProfile* profile = options.profile != nullptr ? options.profile : &otherwise;
-  problem.name = options.name;
+  problem.name = printable(options.name);
+  for (Value& v : graph.values) v.name = printable(std::move(v.name));
   problem.device = profile->device;
   problem.align = 64;
   binding.buffer_of_value.assign(graph.values.size(), -1);

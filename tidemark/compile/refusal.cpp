@@ -2,10 +2,11 @@
 #include "tidemark/compile/refusal.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "tidemark/base/text.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/peak.h"
 
 namespace tidemark {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // The user's line behind a task: its own, or where a derivative rule wrote it, that of what it reads.
-std::string line_of(const Posed& posed, const Tightest& tight) {
+std::string line_of(const Posed& posed, const Meeting& met) {
   const Graph& g = posed.binding.graph;
   const auto ours = [](const Loc& loc) {
     const std::string_view file = loc.file;
@@ -24,11 +25,11 @@ std::string line_of(const Posed& posed, const Tightest& tight) {
     return file.empty();
   };
   const std::int32_t own =
-      at(tight.task) < posed.binding.node_of_task.size() ? posed.binding.node_of_task[at(tight.task)] : -1;
+      at(met.task) < posed.binding.node_of_task.size() ? posed.binding.node_of_task[at(met.task)] : -1;
   if (own < 0) return "";
   if (!ours(g.nodes[at(own)].loc)) return to_string(g.nodes[at(own)].loc);
   const std::vector<std::int32_t> maker = makers(g);
-  for (const plan::BufferId b : tight.buffers) {
+  for (const plan::BufferId b : met.buffers) {
     const ValueId v =
         at(b) < posed.binding.value_of_buffer.size() ? posed.binding.value_of_buffer[at(b)] : -1;
     const std::int32_t n = v >= 0 ? maker[at(v)] : -1;
@@ -37,28 +38,27 @@ std::string line_of(const Posed& posed, const Tightest& tight) {
   return "";
 }
 
-std::string place(const Posed& posed, const Tightest& tight) {
-  const plan::Task& task = posed.problem.tasks[at(tight.task)];
-  const std::string line = line_of(posed, tight);
+std::string place(const Posed& posed, const Meeting& met) {
+  const plan::Task& task = posed.problem.tasks[at(met.task)];
+  const std::string line = line_of(posed, met);
   return (task.name.empty() ? task.kind : task.name) + (line.empty() ? "" : fmt::format(" ({})", line));
 }
 
-std::string who_meets(const Posed& posed, const Tightest& tight) {
-  if (tight.task < 0) return "";
-  std::string names;
-  constexpr std::size_t kNamed = 4;
-  for (std::size_t i = 0; i < std::min(tight.buffers.size(), kNamed); ++i) {
-    const plan::BufferId b = tight.buffers[i];
-    names += fmt::format("{}{} ({})", i > 0 ? ", " : "", posed.problem.buffers[at(b)].name,
-                         format_bytes(posed.problem.size(b)));
-  }
-  if (tight.buffers.size() > kNamed) names += fmt::format(" and {} more", tight.buffers.size() - kNamed);
-  const Bytes workspace = posed.problem.tasks[at(tight.task)].workspace;
-  if (workspace > 0) names += fmt::format(", {} of workspace", format_bytes(workspace));
-  return fmt::format("these {} tensors meet at {}: {}", tight.buffers.size(), place(posed, tight), names);
+std::string who_meets(const Posed& posed, const Meeting& met) {
+  const plan::Problem& problem = posed.problem;
+  std::string rest;
+  if (const Bytes resident = plan::resident_bytes(problem); resident > 0)
+    rest += fmt::format(", beside {} of parameters, state and inputs", format_bytes(resident));
+  if (met.task < 0)
+    return fmt::format("its {} results are live together at the end: {}{}", met.buffers.size(),
+                       list_of(problem, met.buffers), rest);
+  if (const Bytes workspace = problem.tasks[at(met.task)].workspace; workspace > 0)
+    rest = fmt::format(", {} of workspace", format_bytes(workspace)) + rest;
+  return fmt::format("these {} tensors meet at {}: {}{}", met.buffers.size(), place(posed, met),
+                     list_of(problem, met.buffers), rest);
 }
 
-std::string cure(const Posed& posed, const plan::Plan& plan, const Tightest& tight,
+std::string cure(const Posed& posed, const plan::Plan& plan, const Meeting& met,
                  const CompileOptions& options) {
   const plan::Problem& problem = posed.problem;
   const Bytes resident = plan::resident_bytes(problem);
@@ -77,46 +77,45 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const Tightest& tig
     helps.push_back(fmt::format("a larger budget (none below {} can do)", format_bytes(*plan.peak_bound)));
   }
   // What one task needs by itself no copy makes smaller.
-  const bool tier = options.tiers.empty() && tight.bytes <= plan.budget;
+  const bool tier = options.tiers.empty() && met.bytes <= plan.budget;
   helps.push_back(fmt::format("{}a smaller batch", tier ? kTierHelps : std::string_view()));
   return "what helps: " + join(helps, ", or ");
 }
 
 }  // namespace
 
-Tightest tightest_task(const plan::Problem& problem) {
-  const Bytes resident = plan::resident_bytes(problem);
-  Tightest best;
-  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
-    const plan::Task& task = problem.tasks[t];
-    if (task.optional) continue;
-    std::set<plan::BufferId> own;
-    for (const auto* list : {&task.reads, &task.writes}) {
-      for (const plan::BufferId b : *list) {
-        if (!problem.buffers[at(b)].resident) own.insert(b);
-      }
+std::string list_of(const plan::Problem& problem, std::span<const plan::BufferId> buffers) {
+  constexpr std::size_t kNamed = 4;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(buffers.size(), kNamed); ++i)
+    names += fmt::format("{}{} ({})", i > 0 ? ", " : "", problem.buffers[at(buffers[i])].name,
+                         format_bytes(problem.size(buffers[i])));
+  if (buffers.size() > kNamed) names += fmt::format(" and {} more", buffers.size() - kNamed);
+  return names;
+}
+
+Meeting meeting(const plan::Problem& problem) {
+  const plan::Values values(problem);
+  const plan::PeakBound peak = plan::peak_bound(values);
+  Meeting met{.task = peak.moment, .bytes = peak.bytes, .buffers = {}};
+  const auto add = [&](const std::vector<plan::ValueId>& list) {
+    for (const plan::ValueId v : list) {
+      const plan::BufferId b = values.buffer[at(v)];
+      if (values.size[at(v)] > 0 && std::find(met.buffers.begin(), met.buffers.end(), b) == met.buffers.end())
+        met.buffers.push_back(b);
     }
-    Bytes bytes = resident + task.workspace;
-    for (const plan::BufferId b : own) bytes += problem.size(b);
-    // A write that takes over a read's storage needs the larger of the two; one pair for each of them.
-    std::set<plan::BufferId> paired;
-    for (const auto& [from, to] : task.in_place) {
-      if (paired.count(from) > 0 || paired.count(to) > 0) continue;
-      paired.insert(from);
-      paired.insert(to);
-      bytes -= std::min(problem.size(from), problem.size(to));
-    }
-    if (bytes > best.bytes) {
-      best = {.task = static_cast<plan::TaskId>(t), .bytes = bytes, .buffers = {own.begin(), own.end()}};
-    }
-  }
-  std::stable_sort(best.buffers.begin(), best.buffers.end(),
+  };
+  if (peak.moment < 0) add(values.outputs);
+  add(peak.reads);
+  add(peak.writes);
+  add(peak.kept);
+  std::stable_sort(met.buffers.begin(), met.buffers.end(),
                    [&](plan::BufferId a, plan::BufferId b) { return problem.size(a) > problem.size(b); });
-  return best;
+  return met;
 }
 
 std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options) {
-  const Tightest tight = tightest_task(posed.problem);
+  const Meeting met = meeting(posed.problem);
   const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
   const Bytes least = proven ? *plan.peak_bound : plan.smallest_peak.value_or(plan.budget);
   std::string out =
@@ -124,10 +123,11 @@ std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOpt
   if (least != plan.budget)
     out += fmt::format("; {} {}", proven ? "needs at least" : "the least found in the time given is",
                        format_bytes(least, plan.budget));
-  const std::string meets = who_meets(posed, tight);
-  if (!meets.empty()) out += ": " + meets;
   if (!plan.reason.empty() && !proven) out += " (" + plan.reason + ")";
-  const std::string change = cure(posed, plan, tight, options);
+  // What is proven of every plan; where the search only found none, that is less than what it found.
+  const std::string meets = who_meets(posed, met);
+  out += proven ? ": " + meets : fmt::format("; no plan is below {}: {}", format_bytes(met.bytes), meets);
+  const std::string change = cure(posed, plan, met, options);
   return change.empty() ? out : out + "; " + change;
 }
 

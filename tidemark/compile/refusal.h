@@ -3,22 +3,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "tidemark/compile/compiled.h"
 
 namespace tidemark {
 
-// The task during which the most must be live in any plan: its operands and workspace beside the resident buffers.
-struct Tightest {
-  plan::TaskId task = -1;
-  Bytes bytes = 0;                      // resident ones included
-  std::vector<plan::BufferId> buffers;  // its own, largest first
+// What is live together in every plan when some task first runs, as the certificate of plan/peak.h has it.
+struct Meeting {
+  plan::TaskId task = -1;               // -1: in the last run, whichever it is, with every result live
+  Bytes bytes = 0;                      // resident ones and the workspace included
+  std::vector<plan::BufferId> buffers;  // beside the resident ones, largest first
 };
-TIDEMARK_API Tightest tightest_task(const plan::Problem& problem);
+TIDEMARK_API Meeting meeting(const plan::Problem& problem);
+// "h (4.00 KiB), g (1.00 KiB) and 3 more".
+std::string list_of(const plan::Problem& problem, std::span<const plan::BufferId> buffers);
 
 // For a plan that is infeasible or timed out.
 TIDEMARK_API std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options);
 
 // Cures that a refusal names where there are no tiers, as C++ takes them; a program that has no such option leaves them out.
-inline constexpr std::string_view kTierHelps = "a tier to copy to (.tiers), or ", kTierForState = " or a tier for them";
+inline constexpr std::string_view kTierHelps = "a tier to copy to (.tiers), or ",
+                                  kTierForState = " or a tier for them";
 
 }  // namespace tidemark

@@ -111,7 +111,9 @@ class Emitter {
     const Node* found = node_of(s, instr);
     if (found == nullptr)
       fail(Error::Kind::unsupported,
-           "[emit] task {} of the plan is no node of the graph (a codec, a factor, …)", instr.task);
+           "[emit] task {} of the plan is no node of the graph (a codec, a factor, …); plan it with .makers "
+           "= false",
+           instr.task);
     const Node& node = *found;
     Task task{.graph = g, .node = node, .exact = options_.exact};
     const auto address = [&](std::int32_t k) {

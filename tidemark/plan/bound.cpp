@@ -17,6 +17,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
+constexpr double kProgramsShare = 0.5;  // of the time, to choose moments; the rest is for branching
 
 // The live bytes at each task when the list runs once and nothing is dropped early: where the cuts are looked
 // for.
@@ -67,9 +68,10 @@ class Search {
       else
         weigh_links();
       if (result_.moment >= 0 && !result_.infeasible) {
-        search_more_moments();
-        if (certificate_.moments.size() > 1) branch_at_moments();
-        // One moment in many leaves may prove more than several in few.
+        const StageSearch several = search_more_moments();
+        // Few moments in many leaves may prove more than many in few.
+        branch_at_moments(several.pair.certificate);
+        if (several.best.certificate.moments.size() > 2) branch_at_moments(several.best.certificate);
         if (result_.seconds < o_.known_seconds) branch_at_best();
       }
     }
@@ -88,30 +90,35 @@ class Search {
 
  private:
   // Worth it only where runs need much of the budget by themselves.
-  void search_more_moments() {
-    if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return;
+  StageSearch search_more_moments() {
+    if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return {};
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
     // What a program costs in seconds, as the programs before show.
     const double size = 1e-3 * (v_.tasks() + v_.values());
     double begun = limit_.elapsed(), seconds_each = 6e-3 * size * size;
     int under_way = 0;
     const auto cubed = [](int moments) { return static_cast<double>(moments * moments * moments) / 8; };
-    options.go_on = [&](int moments, double share) {
+    options.go_on = [&](int moments) {
       const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(moments));
       const double now = limit_.elapsed();
       if (under_way > 0) seconds_each = std::max(0.5 * seconds_each, (now - begun) / cubed(under_way));
       begun = now;
       under_way = moments;
-      if (limit_.time_is_up() || now + seconds_each * cubed(moments) > share * o_.time_limit ||
+      if (limit_.time_is_up() || now + seconds_each * cubed(moments) > kProgramsShare * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;
       return true;
     };
-    StageBound b = search_stages(v_, result_.moment, result_.seconds, options);
+    StageSearch found = search_stages(v_, result_.moment, result_.seconds, options);
+    take(found.best);
+    return found;
+  }
+
+  void take(const StageBound& b) {
     if (b.seconds <= result_.seconds) return;
     result_.seconds = b.seconds;
-    certificate_ = std::move(b.certificate);
+    certificate_ = b.certificate;
   }
 
   // What a program costs, in cuts: it grows with the square of the unknowns.
@@ -120,13 +127,12 @@ class Search {
     return static_cast<std::int64_t>(15 * size * size) + 1;
   }
 
-  void branch_at_moments() {
-    if (!o_.branch) return;
+  void branch_at_moments(const Certificate& from) {
+    if (!o_.branch || from.moments.empty() || result_.seconds >= o_.known_seconds) return;
     // The proof has the rows of every leaf.
     constexpr std::int64_t kMostRows = 400'000;
-    const auto rows = static_cast<std::int64_t>(certificate_.leaves[0].need.size() +
-                                                certificate_.leaves[0].keep.size() + 1);
-    // Half of what is left; the rest is for branching at one moment.
+    const auto rows = static_cast<std::int64_t>(from.leaves[0].need.size() + from.leaves[0].keep.size() + 1);
+    // Half of what is left; the rest is for what follows.
     double begun = limit_.elapsed(), longest = 0;
     const double until = 0.5 * (begun + o_.time_limit);
     const std::int64_t most_cuts = result_.cuts + (o_.effort - result_.cuts) / 2;
@@ -139,15 +145,12 @@ class Search {
       const double now = limit_.elapsed();
       longest = std::max(longest, now - begun);
       begun = now;
-      const std::int64_t cuts = 2 * cuts_for_program(certificate_.moments.size());
+      const std::int64_t cuts = 2 * cuts_for_program(from.moments.size());
       if (now + 2 * longest > until || result_.cuts + cuts > most_cuts) return false;
       result_.cuts += cuts;
       return true;
     };
-    StageBound b = branch_stages(v_, certificate_.moments, options);
-    if (b.seconds <= result_.seconds) return;
-    result_.seconds = b.seconds;
-    certificate_ = std::move(b.certificate);
+    take(branch_stages(v_, from.moments, options));
   }
 
   void branch_at_best() {

@@ -44,6 +44,11 @@ class Drops {
   // Drops it over the moment, whatever that costs. False, and nothing changed: it cannot be.
   bool drop(BufferId b, std::int32_t at, Rng& rng);
 
+  // What can be made again and is more than a minor write, least seconds per byte first.
+  std::span<const BufferId> candidates() const { return std::span(by_ratio_).first(majors_); }
+  // From here on, evaluate makes again whatever it can, as a repair without noise does at a price of 0.
+  void begin_exact() { price_now_ = 0; }
+
   // A gap, by the use that ends it, that `find` leaves alone until all bans are lifted.
   void ban(BufferId b, std::int32_t use);
   void lift_bans();

@@ -344,6 +344,18 @@ bool Improve::swap(double slack) {
   return false;
 }
 
+bool Improve::trade() {
+  collect_extra();
+  if (extra_.empty()) return false;
+  std::int32_t at = line_->profile().where_most();
+  if (rng_.below(2) == 0) {
+    const std::int32_t slot =
+        extra_[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(extra_.size())))];
+    at = line_->fullest(gap_begin(slot), slot - 1);
+  }
+  return at >= 0 && trade_.run(at, extra_, rng_);
+}
+
 bool Improve::ruin_and_recreate(double slack) {
   collect_extra();
   if (extra_.empty()) return false;
@@ -365,7 +377,7 @@ bool Improve::ruin_and_recreate(double slack) {
       if (ban && i < line_->events(w).size() && line_->events(w)[i].use)
         drops_->ban(w, line_->events(w)[i].slot);
     }
-    line_->remove(s);
+    line_->remove_with_its_own(s);
   };
   for (std::int64_t k = first; k < last; ++k) {
     if (kind != 3 || k == banned || rng_.below(3) != 0)

@@ -4,13 +4,14 @@
 #pragma once
 
 #include "tidemark/plan/cpu_clock.h"
-#include "tidemark/plan/drops.h"
+#include "tidemark/plan/trade.h"
 
 namespace tidemark::plan {
 
 class Improve {
  public:
-  Improve(Timeline& line, Drops& drops, std::uint64_t seed) : line_(&line), drops_(&drops), rng_(seed) {}
+  Improve(Timeline& line, Drops& drops, std::uint64_t seed)
+      : line_(&line), drops_(&drops), trade_(line, drops), rng_(seed) {}
 
   // Removes runs that the budget does not need, the dearest first.
   void prune();
@@ -32,7 +33,13 @@ class Improve {
   // The other way round: keeps what a run makes again and drops one of the values that it was made from, which nothing else may need for long.
   bool swap(double slack);
 
-  // The same with a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
+  // Trades over a full moment of a gap that a run bridges.
+  bool trade();
+
+  // Moves a run that touches many bytes, with the updates that end the life of what it makes, and makes again what that takes.
+  bool relocate(double slack);
+
+  // Ruin and recreate of a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
   bool shake(double share);
 
   Rng& rng() { return rng_; }
@@ -48,10 +55,17 @@ class Improve {
   std::int32_t gap_begin(std::int32_t slot) const;
   bool drop_and_prune(BufferId b, std::int32_t at);
   bool move_before(std::int32_t from, std::int32_t to);
+  std::int32_t next_touch(std::int32_t slot) const;
+  std::int32_t any_run_in_the_way();
+  BufferId any_of_all();
+  std::int32_t with_followers(std::vector<std::int32_t>& group) const;
+  bool put_before(const std::vector<std::int32_t>& group, std::int32_t to);
 
   Timeline* line_;
   Drops* drops_;
+  Trade trade_;
   Rng rng_;
+  std::vector<double> bytes_up_to_;  // by buffer, of it and those before
   std::vector<std::int32_t> extra_;  // slots of runs beyond the first of their task
 };
 

@@ -5,6 +5,9 @@
 #include <cmath>
 
 namespace tidemark::plan {
+namespace {
+constexpr std::int32_t kTogether = 4;  // runs that move as one at most
+}
 
 void Reorder::load(const std::vector<TaskId>& runs) {
   const Model& m = *model_;
@@ -144,6 +147,54 @@ bool Reorder::exchange(std::int32_t at) {
   return true;
 }
 
+bool Reorder::pass_next(std::int32_t first, std::int32_t length) {
+  const Run& next = runs_[static_cast<std::size_t>(first + length)];
+  for (std::int32_t i = first; i < first + length; ++i) {
+    if (conflict(runs_[static_cast<std::size_t>(i)], next)) return false;
+  }
+  for (std::int32_t i = first + length - 1; i >= first; --i) exchange(i);
+  return true;
+}
+
+void Reorder::put_off(std::int32_t at) {
+  const auto n = static_cast<std::int32_t>(runs_.size());
+  const Bytes limit = peak();
+  std::int32_t first = at, length = 1;
+  const auto most = [&](std::int32_t from, std::int32_t to) {
+    return *std::max_element(bytes_.begin() + from, bytes_.begin() + to);
+  };
+  std::vector<std::int32_t> passed;  // where an exchange was made, to go back
+  std::size_t best = 0;
+  Bytes least = most(first, first + 1);
+  while (first + length < n) {
+    if (!pass_next(first, length)) {
+      // What needs it goes along: the update that ends the life of a gradient.
+      if (++length > kTogether) break;
+      continue;
+    }
+    for (std::int32_t i = first + length - 1; i >= first; --i) passed.push_back(i);
+    if (bytes_[static_cast<std::size_t>(first)] > limit)
+      break;  // of what was passed; its own is chosen in the end
+    ++first;
+    const Bytes here = most(first, first + length);
+    if (here > least) continue;
+    least = here;
+    best = passed.size();
+  }
+  while (passed.size() > best) {
+    exchange(passed.back());
+    passed.pop_back();
+  }
+}
+
+void Reorder::lower_peak(int most) {
+  for (Bytes before = peak(); most > 0; --most) {
+    put_off(static_cast<std::int32_t>(std::max_element(bytes_.begin(), bytes_.end()) - bytes_.begin()));
+    if (peak() >= before) return;
+    before = peak();
+  }
+}
+
 double Reorder::overflow(Bytes limit) {
   double sum = 0;
   for (const Bytes b : bytes_) {
@@ -162,12 +213,21 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
     const Bytes b = bytes_[static_cast<std::size_t>(at)];
     return b > limit ? static_cast<double>(b - limit) : 0.0;
   };
+  std::int64_t listed = -n;  // the move before which `over_` was made
   for (std::int64_t k = 0; k < moves && over > 0; ++k) {
     const double heat = hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
     auto at = static_cast<std::int32_t>(rng.below(n));
     if (rng.below(2) == 0) {
-      // Near a moment that is over.
-      for (int tries = 0; tries < 12 && cost(at) == 0; ++tries) at = static_cast<std::int32_t>(rng.below(n));
+      // Near a moment that is over. They are few, as a rule, and do not move much.
+      if (k - listed >= n) {
+        listed = k;
+        over_.clear();
+        for (std::int32_t i = 0; i < n; ++i) {
+          if (cost(i) > 0) over_.push_back(i);
+        }
+      }
+      if (!over_.empty())
+        at = over_[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(over_.size())))];
       at = static_cast<std::int32_t>(std::clamp<std::int64_t>(at + rng.below(41) - 20, 0, n - 1));
     }
     const bool right = rng.below(2) == 0;

@@ -18,6 +18,9 @@ class Reorder {
   Bytes peak() const;
   // Anneals from `hot` to `cold` (bytes) in `moves` proposals; stops when nothing is over the limit. True if so.
   bool anneal(Bytes limit, double hot, double cold, std::int64_t moves, Rng& rng);
+  // What runs at the fullest moment waits, with what needs it at once, until least is live beside it; so for `most` times, or until that
+  // does not help.
+  void lower_peak(int most);
   std::vector<TaskId> runs() const;
 
  private:
@@ -38,12 +41,15 @@ class Reorder {
   bool conflict(const Run& a, const Run& b) const;
   void place(std::int32_t at);  // bytes_ at `at` and before_ behind it, from before_ at `at`
   bool exchange(std::int32_t at);
+  bool pass_next(std::int32_t first, std::int32_t length);
+  void put_off(std::int32_t at);
 
   const Model* model_;
   std::vector<Run> runs_;  // by place
   std::vector<std::int32_t> lives_of_;
   std::vector<Life> lives_;
   std::vector<std::int32_t> buffer_of_;
+  std::vector<std::int32_t> over_;     // places with more than the limit
   std::vector<Bytes> before_, bytes_;  // live before, and during, the run at a place
 };
 

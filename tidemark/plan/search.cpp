@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tidemark/plan/order.h"
+
 namespace tidemark::plan {
 namespace {
 constexpr int kRoom = 7;
@@ -16,8 +18,14 @@ constexpr std::int64_t kPatience =
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
 constexpr std::int64_t kKinds =
     4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
+constexpr std::int64_t kBetweenTrades = 64;  // rounds
+constexpr double kWorthRepair =
+    0.5;  // of the bytes that are over, left by a better order: drops may do the rest
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
+constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
+constexpr int kSpikes = 32;                             // runs that are put off
+constexpr std::int64_t kOrderStates = 2000;             // of the search for the order of least peak
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
@@ -161,8 +169,10 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
     if (large && k + 1 < count) rule.give_up = 1.05;
     if (!large && model_->tasks > 500 && found()) rule.give_up = 1.2;
     bool fits = repair_by_cuts(line_, drops_, rule, improve_.rng(), *limit_);
-    for (int again = 0; again < 3 && !fits && !found() && options_.reorder && !large && !limit_->time_is_up();
-         ++again) {
+    // Once there is a plan, only what would be better.
+    const auto promising = [&] { return !found() || line_.seconds() < best_seconds_; };
+    for (int again = 0;
+         again < 3 && !fits && promising() && options_.reorder && !large && !limit_->time_is_up(); ++again) {
       fits = reorder_and_repair();
     }
     note_peak();
@@ -232,6 +242,21 @@ void Search::start() {
   const auto late = [&] { return limit_->time_is_up() || (found() && limit_->fraction() > 0.25); };
   // A plan first, then better orders to start from.
   if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
+  if (options_.reorder && n <= kMiddling && !model_->has_copies()) {
+    // What is over at one moment is made again for it; so the fullest moment counts, and not how many are full.
+    const auto start_from_order = [&](std::vector<TaskId> runs) {
+      orders.push_back(std::move(runs));
+      line_.assign(orders.back(), kRoom);
+      consider();
+      if (options_.recompute && !late()) start_from(orders.back(), 0, kFirstRules);
+    };
+    start_from_order(order(*model_->problem,
+                           {.in_place = model_->has_in_place(), .time_limit = 0.05, .effort = kOrderStates}));
+    reorder_.load(orders.front());
+    reorder_.lower_peak(kSpikes);
+    start_from_order(reorder_.runs());
+    if (found() && best_seconds_ <= floor_) return;
+  }
   if (options_.reorder && n <= kMiddling) {
     const Bytes room = options_.budget - model_->base;
     reorder_.load(orders.front());
@@ -274,7 +299,7 @@ double Search::typical_extra() const {
   return std::max(0.0, line_.seconds() - floor_) / std::max(1, extra);
 }
 
-// One extra run goes, and the order makes up for it.
+// One extra run goes, and the order makes up for it, or most of it.
 bool Search::remove_and_reorder() {
   std::vector<TaskId> runs = line_.runs();
   std::vector<std::size_t> extra;
@@ -290,11 +315,17 @@ bool Search::remove_and_reorder() {
   runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(victim));
   reorder_.load(runs);
   const auto n = static_cast<std::int64_t>(runs.size());
-  if (!reorder_.anneal(options_.budget - model_->base, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n,
-                       improve_.rng()))
-    return false;
+  const Bytes room = options_.budget - model_->base;
+  const double over = reorder_.overflow(room), before = line_.seconds();
+  const bool fits = reorder_.anneal(room, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n, improve_.rng());
+  if (!fits && (model_->has_copies() || reorder_.overflow(room) > kWorthRepair * over)) return false;
+  const std::vector<TaskId> had = fits ? std::vector<TaskId>() : line_.runs();
   line_.assign(reorder_.runs(), kRoom);
-  return true;
+  if (fits) return true;
+  if (drops_.repair(before, 0, improve_.rng(), 64) == Drops::Outcome::fits && line_.seconds() < before)
+    return true;
+  line_.assign(had, kRoom);
+  return false;
 }
 
 void Search::rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on) {
@@ -306,6 +337,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   double current = seconds_now(), least = current;
   const bool reorders = options_.reorder && model_->tasks <= kMiddling;
   std::int64_t round = 0, last_success = 0, last_stitched = 0;
+  between_relocated_ = kOften;  // each start has its own order
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
          (length > 0 ? round < length : round <= 2 * last_success + kPatience) && limit_->spend_round()) {
     ++round;
@@ -315,6 +347,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
     bool changed = round % kKinds == 0   ? improve_.exchange(slack)
                    : round % kKinds == 1 ? improve_.swap(slack)
                                          : improve_.ruin_and_recreate(slack);
+    if (round % kBetweenTrades == 0 && !copies) changed |= improve_.trade();
     if (changed && copies && seconds_now() > current + slack) {
       // A stall that the sum of the runs does not show.
       line_.undo_to(0);
@@ -325,6 +358,14 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       between_reorders_ = std::clamp(better ? between_reorders_ / 2 : between_reorders_ * 1.3, 4.0, 192.0);
       until_reorder_ = static_cast<std::int64_t>(between_reorders_);
       changed |= better;
+    }
+    if (reorders && !copies && --until_relocated_ <= 0) {
+      const double was = line_.seconds();
+      const bool moved = improve_.relocate(slack);
+      const bool better = moved && line_.seconds() < was;
+      between_relocated_ = std::clamp(better ? between_relocated_ / 2 : between_relocated_ * 1.3, 2.0, 192.0);
+      until_relocated_ = static_cast<std::int64_t>(between_relocated_);
+      changed |= moved;
     }
     if (changed) {
       line_.forget_log();

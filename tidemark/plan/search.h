@@ -100,6 +100,9 @@ class Search {
   // Rounds from one attempt to reorder to the next: fewer where it helps.
   double between_reorders_ = 64;
   std::int64_t until_reorder_ = 64;
+  // The same for runs that are moved.
+  double between_relocated_ = 0;
+  std::int64_t until_relocated_ = 0;
 };
 
 }  // namespace tidemark::plan

@@ -8,8 +8,6 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-constexpr double kShare = 0.8;  // of the time
-
 struct Candidate {
   TaskId task;
   Bytes live;      // what its run alone needs
@@ -35,20 +33,15 @@ std::vector<Candidate> candidates(const Values& values, TaskId first, int most) 
 
 }  // namespace
 
-StageBound search_stages(const Values& values, TaskId first, double single, const StageOptions& o) {
-  StageBound best;
-  if (!stages_available()) return best;
+StageSearch search_stages(const Values& values, TaskId first, double single, const StageOptions& o) {
+  StageSearch found;
+  StageBound& best = found.best;
+  if (!stages_available()) return found;
   constexpr int kIterations = 20'000;
   const double worth = 1e-6 * values.floor_seconds;
-  const auto attempt = [&](const std::vector<TaskId>& moments) {
-    const double last = std::max(best.seconds, single);
-    StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
-    if (b.seconds > last + worth) best = b;
-    return b.seconds;
-  };
   std::vector<Candidate> list = candidates(values, first, o.candidates);
-  // Pairs, the likeliest first. Once one is not the best: what is best so far together with others that add something, then more
-  // pairs. Few programs can be afforded, and the first pairs are the best ones as a rule.
+  // Pairs, the likeliest first, and the neighbours of the best. Once one is not the best: what is best so far together with others that add
+  // something, then more pairs. Few programs can be afforded, and the first pairs are the best ones as a rule.
   std::size_t next = 0;
   int misses = 0, useless = 0;
   std::vector<std::vector<TaskId>> tried;
@@ -56,7 +49,7 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
     if (best.certificate.moments.empty() ||
         static_cast<int>(best.certificate.moments.size()) >= o.most_moments)
       return {};
-    std::vector<TaskId> found;
+    std::vector<TaskId> together;
     double promise = single + worth;
     for (const Candidate& c : list) {
       std::vector<TaskId> moments = best.certificate.moments;
@@ -66,9 +59,18 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
       moments.insert(std::upper_bound(moments.begin(), moments.end(), c.task), c.task);
       if (std::find(tried.begin(), tried.end(), moments) != tried.end()) continue;
       promise = c.seconds;
-      found = std::move(moments);
+      together = std::move(moments);
     }
-    return found;
+    return together;
+  };
+  const auto add_neighbours = [&](TaskId task) {
+    for (const TaskId t : {task - 1, task + 1}) {
+      const auto same = [&](const Candidate& c) { return c.task == t; };
+      if (t <= first || t >= values.tasks() || !values.sole[at(t)] ||
+          std::any_of(list.begin(), list.end(), same) || !Moment(values, t).before[at(first)])
+        continue;
+      list.insert(list.begin() + static_cast<std::ptrdiff_t>(next), {t, 0, 0});
+    }
   };
   while (best.seconds < o.enough && !(useless >= 4 && best.seconds == 0)) {
     std::vector<TaskId> moments;
@@ -78,18 +80,23 @@ StageBound search_stages(const Values& values, TaskId first, double single, cons
       if (next == list.size()) break;
       moments = {first, list[next].task};
     }
-    if (!o.go_on(static_cast<int>(moments.size()), kShare)) break;
-    const double before = best.seconds, seconds = attempt(moments);
-    misses = best.seconds > before ? 0 : misses + 1;
-    if (pair) {
-      if (seconds <= single + worth) ++useless;
-      list[next++].seconds = seconds;
-    } else {
-      if (best.seconds == before) misses = 0;  // a pair again
+    if (!o.go_on(static_cast<int>(moments.size()))) break;
+    StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
+    const bool better = b.seconds > std::max(best.seconds, single) + worth;
+    misses = better ? 0 : misses + 1;
+    if (better) best = b;
+    if (!pair) {
+      if (!better) misses = 0;  // a pair again
       tried.push_back(std::move(moments));
+      continue;
     }
+    if (b.seconds <= single + worth) ++useless;
+    list[next++].seconds = b.seconds;
+    if (b.seconds <= std::max(found.pair.seconds, single) + worth) continue;
+    found.pair = std::move(b);
+    add_neighbours(moments.back());
   }
-  return best;
+  return found;
 }
 
 }  // namespace tidemark::plan

@@ -13,13 +13,15 @@ struct StageOptions {
   double enough = 0;  // no need to prove more
   int most_moments = 6;
   int candidates = 12;
-  const Limit* limit = nullptr;  // ends a program under way
-  // `share`: of the time and effort there is, up to which it may be spent on this.
-  std::function<bool(int moments, double share)>
-      go_on;  // asked before each program, with its number of moments
+  const Limit* limit = nullptr;            // ends a program under way
+  std::function<bool(int moments)> go_on;  // asked before each program, with its number of moments
 };
 
-// `seconds` of the result is 0 unless it proves more than `single`, the bound of the first moment alone.
-StageBound search_stages(const Values& values, TaskId first, double single, const StageOptions& options);
+struct StageSearch {
+  StageBound best;  // `seconds` is 0 unless it proves more than `single`, the bound of the first moment alone
+  StageBound pair;  // the best of two moments: small programs, of which many leaves can be afforded
+};
+
+StageSearch search_stages(const Values& values, TaskId first, double single, const StageOptions& options);
 
 }  // namespace tidemark::plan

@@ -207,6 +207,19 @@ void Timeline::remove(std::int32_t slot) {
   do_remove(slot);
 }
 
+bool Timeline::remove_with_its_own(std::int32_t slot) {
+  if (task_at(slot) < 0 || !removable(slot)) return false;
+  const auto task = static_cast<std::size_t>(task_at(slot));
+  remove(slot);
+  for (const BufferId r : model_->reads[task]) {
+    const auto& list = events(r);
+    const std::size_t i = event_from(r, slot);
+    if (i > 0 && !list[i - 1].use && (i == list.size() || !list[i].use))
+      remove_with_its_own(list[i - 1].slot);
+  }
+  return true;
+}
+
 void Timeline::undo_to(std::size_t mark) {
   while (log_.size() > mark) {
     const Change change = log_.back();

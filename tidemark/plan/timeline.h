@@ -37,6 +37,8 @@ class Timeline {
   // Without asking whether the result is a plan; `slot` is empty, or has a run.
   void insert(TaskId task, std::int32_t slot);
   void remove(std::int32_t slot);
+  // With every run whose writes were for the removed one alone. False, and nothing changed: the first is not removable.
+  bool remove_with_its_own(std::int32_t slot);
   // Every use has a maker before it, every required task runs, versions are in order, as far as `task` can change that.
   bool sound_around(TaskId task) const;
   bool versions_in_order(TaskId task) const;

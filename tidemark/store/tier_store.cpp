@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "tidemark/base/error.h"
 #include "tidemark/store/checksum.h"
@@ -19,13 +20,17 @@ TierSpec disk(std::string folder, Bytes bytes) {
 }
 
 TierStore::TierStore(const TierSpec& spec, Bytes bytes, int slots)
-    : name_(spec.name), fault_(spec.fault), bytes_(bytes), slots_(static_cast<std::size_t>(slots)) {
+    : name_(spec.folder.empty() ? fmt::format("'{}'", spec.name)
+                                : fmt::format("'{}' in '{}'", spec.name, spec.folder)),
+      fault_(spec.fault),
+      bytes_(bytes),
+      slots_(static_cast<std::size_t>(slots)) {
   if (spec.folder.empty()) {
     if (bytes > 0) {
       void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (memory == MAP_FAILED)
-        fail(Error::Kind::out_of_memory, "[tier] the system refused {} for tier '{}'", format_bytes(bytes),
+        fail(Error::Kind::out_of_memory, "[tier] the system refused {} for tier {}", format_bytes(bytes),
              name_);
       memory_ = static_cast<std::byte*>(memory);
     }
@@ -40,7 +45,7 @@ TierStore::TierStore(const TierSpec& spec, Bytes bytes, int slots)
     in_.thread = std::thread([this] { serve(in_, false); });
   } catch (const std::system_error& e) {
     finish();
-    fail(Error::Kind::device, "[tier] no thread for the copies of '{}': {}", name_, e.what());
+    fail(Error::Kind::device, "[tier] no thread for the copies of {}: {}", name_, e.what());
   }
 }
 
@@ -65,7 +70,7 @@ void TierStore::start(Stream& stream, int slot) {
   Slot& s = slots_[static_cast<std::size_t>(slot)];
   {
     const std::lock_guard lock(mutex_);
-    TIDEMARK_CHECK(!s.busy, "two copies of one slot at a time in tier '{}'", name_);
+    TIDEMARK_CHECK(!s.busy, "two copies of one slot at a time in tier {}", name_);
     s.busy = true;
     s.outcome = 0;
     s.bad_sum = false;
@@ -134,13 +139,13 @@ void TierStore::wait(int slot, const char* what) {
   Slot& s = slots_[static_cast<std::size_t>(slot)];
   done_.wait(lock, [&] { return !s.busy; });
   if (s.outcome == kShortCopy) {
-    fail(Error::Kind::io, "[tier] '{}' ended in the middle of '{}': fewer than its {} bytes were there",
-         name_, what, s.bytes);
+    fail(Error::Kind::io, "[tier] {} ended in the middle of '{}': fewer than its {} bytes were there", name_,
+         what, s.bytes);
   }
   if (s.outcome != 0)
-    fail(Error::Kind::io, "[tier] copying '{}' ({}) with '{}' failed: {}", what, format_bytes(s.bytes), name_,
+    fail(Error::Kind::io, "[tier] copying '{}' ({}) with {} failed: {}", what, format_bytes(s.bytes), name_,
          std::strerror(s.outcome));
-  if (s.bad_sum) fail(Error::Kind::io, "[tier] '{}' came back from '{}' with a wrong checksum", what, name_);
+  if (s.bad_sum) fail(Error::Kind::io, "[tier] '{}' came back from {} with a wrong checksum", what, name_);
 }
 
 void TierStore::drain() {
@@ -149,14 +154,11 @@ void TierStore::drain() {
       lock, [&] { return std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.busy; }); });
 }
 
-TierSpec measured(TierSpec spec) {
-  if (spec.bytes <= 0)
-    fail(Error::Kind::usage, "[tiers] '{}' has a capacity of {} bytes vs at least one", spec.name, spec.bytes);
-  if (spec.write_bytes_per_second > 0 && spec.read_bytes_per_second > 0) return spec;
-  const Bytes bytes = std::min<Bytes>(16_MiB, std::max<Bytes>(spec.bytes, 4096));
-  TierSpec plain = spec;
-  plain.fault = nullptr;
-  TierStore store(plain, bytes, 1);
+namespace {
+
+// Seconds to copy so many bytes out, and in again.
+std::pair<double, double> trial(const TierSpec& spec, Bytes bytes) {
+  TierStore store(spec, bytes, 1);
   std::vector<std::byte> data(static_cast<std::size_t>(bytes), std::byte{1});
   using Clock = std::chrono::steady_clock;
   const auto seconds = [&](auto&& f) {
@@ -164,15 +166,37 @@ TierSpec measured(TierSpec spec) {
     for (int repeat = 0; repeat < 3; ++repeat) {
       const auto begin = Clock::now();
       f();
-      store.wait(0, "a trial");
+      store.wait(0, "a trial of its rates");
       least = std::min(least, std::chrono::duration<double>(Clock::now() - begin).count());
     }
     return std::max(least, 1e-9);
   };
   const double out = seconds([&] { store.write(0, 0, data.data(), bytes); });
-  const double in = seconds([&] { store.read(0, data.data()); });
-  if (spec.write_bytes_per_second <= 0) spec.write_bytes_per_second = static_cast<double>(bytes) / out;
-  if (spec.read_bytes_per_second <= 0) spec.read_bytes_per_second = static_cast<double>(bytes) / in;
+  return {out, seconds([&] { store.read(0, data.data()); })};
+}
+
+}  // namespace
+
+TierSpec measured(TierSpec spec) {
+  if (spec.bytes <= 0)
+    fail(Error::Kind::usage, "[tiers] '{}' has a capacity of {} bytes vs at least one", spec.name,
+         spec.bytes);
+  if (spec.write_bytes_per_second > 0 && spec.read_bytes_per_second > 0) return spec;
+  TierSpec plain = spec;
+  plain.fault = nullptr;
+  constexpr Bytes kLeast = 64_KiB, kMost = 16_MiB;
+  for (Bytes bytes = std::min(kMost, std::max<Bytes>(spec.bytes, 4096));;
+       bytes = std::max(kLeast, bytes / 16)) {
+    try {
+      const auto [out, in] = trial(plain, bytes);
+      if (spec.write_bytes_per_second <= 0) spec.write_bytes_per_second = static_cast<double>(bytes) / out;
+      if (spec.read_bytes_per_second <= 0) spec.read_bytes_per_second = static_cast<double>(bytes) / in;
+      break;
+    } catch (const Error& e) {
+      // Less room there than a long trial takes may be enough for the copies.
+      if (e.kind() != Error::Kind::io || bytes <= kLeast) throw;
+    }
+  }
   if (spec.latency_seconds <= 0) spec.latency_seconds = 2e-5;
   return spec;
 }

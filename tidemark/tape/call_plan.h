@@ -31,13 +31,14 @@ struct CallReport {
     std::int64_t calls = 0, split = 0;
     Bytes tape = 0, snapshot = 0;  // the largest of a call, without those of the calls inside it
     Bytes state = 0;               // what a snapshot of everything would take
-    double seconds = 0;            // of all calls in one plain run, with those inside them
+    double seconds = 0;            // of all calls in one run that watches them, with those inside them
   };
   std::vector<Function> functions;  // by name
   Bytes budget = 0, smallest = 0;   // with every call joint
   Bytes all_split = 0;              // with every call split
   Bytes peak = 0, measured_peak = 0;
-  double seconds = 0;  // predicted
+  Bytes measuring = 0;  // the most that measuring took of tapes
+  double seconds = 0;   // predicted
   // One line for each function: "advect: 40 calls, 12 keep their tape of 1.2 MiB, 28 run again from 80 KiB of 240 KiB".
   TIDEMARK_API std::string explain() const;
 };
@@ -65,6 +66,7 @@ struct CallNode {
   std::vector<bool> changes;             // by number of the state: it, or a call in it, assigns it
   std::vector<bool> uses;                // or reads it
   std::vector<bool> saved;               // the snapshot: what is used and does not outlive the parent's body
+  std::vector<bool> overwritten;         // what does not, while that is found out
   Bytes snapshot = 0;
   // One that changes no number has no adjoint: it is run beside the tape.
   bool changes_any() const { return std::find(changes.begin(), changes.end(), true) != changes.end(); }

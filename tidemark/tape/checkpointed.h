@@ -20,7 +20,7 @@ struct NoParameters {};
 
 template <typename State, typename Parameters>
 struct CheckpointGradient {
-  double value = 0;
+  double value = 0;       // of the loss
   State state;            // adjoints of the first state's numbers
   Parameters parameters;  // and of the parameters'
   CheckpointReport report;
@@ -45,11 +45,20 @@ class HandLoop final : public Loop {
  public:
   HandLoop(const Step& step, const Keep& keep, const Adjoint& adjoint, const Finish& finish,
            const GoOn& go_on, const State& state)
-      : step_(step), keep_(keep), adjoint_(adjoint), finish_(finish), go_on_(go_on), state_(state) {}
+      : step_(step),
+        keep_(keep),
+        adjoint_(adjoint),
+        finish_(finish),
+        go_on_(go_on),
+        first_(state),
+        state_(state),
+        adjoints_(finish(state)) {}  // for their sizes
 
   Bytes state_bytes() const override { return fields::bytes(state_); }
-  void save(std::byte* to) const override { fields::write(state_, to); }
+  void save(std::vector<std::byte>& to) const override { fields::save(state_, to); }
   void restore(const std::byte* from) override { fields::read(state_, from); }
+  void restart() override { state_ = first_; }
+  bool stands_at(const std::vector<std::byte>& saved) const override { return fields::is(state_, saved); }
   void advance(std::int64_t step) override { step_(state_, step); }
   bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
   std::unique_ptr<StepTape> tape(std::int64_t step) override {
@@ -57,16 +66,22 @@ class HandLoop final : public Loop {
     last_ = held->bytes();
     return held;
   }
-  void finish() override { adjoints_ = finish_(std::as_const(state_)); }
+  Bytes finish() override {
+    const Bytes planned = fields::bytes(adjoints_);
+    adjoints_ = finish_(std::as_const(state_));
+    return fields::bytes(adjoints_) - planned;
+  }
   void reverse(std::int64_t step, StepTape& tape) override {
     adjoint_(adjoints_, std::as_const(static_cast<Held&>(tape).kept), step);
   }
   std::vector<std::byte> save_adjoint() const override {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(fields::bytes(adjoints_)));
-    fields::write(adjoints_, bytes.data());
+    std::vector<std::byte> bytes;
+    fields::save(adjoints_, bytes);
     return bytes;
   }
   void restore_adjoint(std::span<const std::byte> from) override { fields::read(adjoints_, from.data()); }
+  // The adjoints that the first state would begin with show what `finish` depends on.
+  std::vector<std::byte> save_parameters() const override { return save_adjoint(); }
   Bytes settle() override { return last_; }
   Bytes beside() const override { return 2 * fields::bytes(state_) + fields::bytes(adjoints_); }
   Adjoints& adjoints() { return adjoints_; }
@@ -83,8 +98,9 @@ class HandLoop final : public Loop {
   const Adjoint& adjoint_;
   const Finish& finish_;
   const GoOn& go_on_;
+  const State& first_;
   State state_;
-  Adjoints adjoints_{};
+  Adjoints adjoints_;
   Bytes last_ = 0;
 };
 
@@ -104,20 +120,21 @@ struct IsCompiledStep<CompiledStep<Step>> : std::true_type {
   using Loop = CompiledLoop<State, Parameters, Step, Loss, GoOn>;
 };
 
-template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
-          typename GoOn>
-CheckpointGradient<State<double>, Parameters<double>> run_taped(const Step& step, const Loss& loss,
-                                                                const GoOn& go_on, const State<double>& state,
-                                                                const Parameters<double>& parameters,
-                                                                std::int64_t n,
-                                                                const CheckpointOptions& options) {
-  CheckpointGradient<State<double>, Parameters<double>> result{0, state, parameters, {}};
+template <template <typename> class State, template <typename> class Parameters, typename Real, typename Step,
+          typename Loss, typename GoOn>
+CheckpointGradient<State<Real>, Parameters<Real>> run_taped(const Step& step, const Loss& loss,
+                                                            const GoOn& go_on, const State<Real>& state,
+                                                            const Parameters<Real>& parameters,
+                                                            std::int64_t n,
+                                                            const CheckpointOptions& options) {
+  CheckpointGradient<State<Real>, Parameters<Real>> result{0, state, parameters, {}};
   const auto carry_out = [&](auto& loop) {
     result.report = reverse_loop(loop, n, options);
     result.value = loop.value();
     loop.read(result.state, result.parameters);
   };
   if constexpr (IsCompiledStep<Step>::value) {
+    static_assert(std::same_as<Real, double>, "steps are compiled for doubles; leave floats to the tape");
     if (!options.steps.empty())
       fail(Error::Kind::usage,
            "[checkpointed] compiled steps vs sizes of unequal ones; compiled, each keeps its state alone");
@@ -126,7 +143,7 @@ CheckpointGradient<State<double>, Parameters<double>> run_taped(const Step& step
     carry_out(loop);
     loop.report(result.report);
   } else {
-    TapedLoop<State, Parameters, Step, Loss, GoOn> loop(step, loss, go_on, state, parameters);
+    TapedLoop<State, Parameters, Real, Step, Loss, GoOn> loop(step, loss, go_on, state, parameters);
     carry_out(loop);
   }
   return result;
@@ -134,30 +151,31 @@ CheckpointGradient<State<double>, Parameters<double>> run_taped(const Step& step
 
 }  // namespace tape
 
-// n steps.
-template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss>
-auto checkpointed(const Step& step, const Loss& loss, const State<double>& state,
-                  const Parameters<double>& parameters, std::int64_t n,
-                  const CheckpointOptions& options = {}) {
+// n steps, on doubles or on floats.
+template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
+          typename Real = double>
+auto checkpointed(const Step& step, const Loss& loss, const State<Real>& state,
+                  const Parameters<Real>& parameters, std::int64_t n, const CheckpointOptions& options = {}) {
   if (n < 0) fail(Error::Kind::usage, "[checkpointed] {} steps vs at least 0", n);
-  return tape::run_taped<State, Parameters>(step, loss, tape::Never{}, state, parameters, n, options);
+  return tape::run_taped<State, Parameters, Real>(step, loss, tape::Never{}, state, parameters, n, options);
 }
 // As many as it takes: While{[](const auto& state, std::int64_t step) { return ...; }}.
 template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
-          typename F>
-auto checkpointed(const Step& step, const Loss& loss, const State<double>& state,
-                  const Parameters<double>& parameters, const While<F>& until,
+          typename Real = double, typename F>
+auto checkpointed(const Step& step, const Loss& loss, const State<Real>& state,
+                  const Parameters<Real>& parameters, const While<F>& until,
                   const CheckpointOptions& options = {}) {
-  return tape::run_taped<State, Parameters>(step, loss, until.go_on, state, parameters, -1, options);
+  return tape::run_taped<State, Parameters, Real>(step, loss, until.go_on, state, parameters, -1, options);
 }
 // Time and sizes of every step, for CheckpointOptions::steps.
-template <template <typename> class State, template <typename> class Parameters, typename Step>
-std::vector<schedule::ChainStep> measure_steps(const Step& step, const State<double>& state,
-                                               const Parameters<double>& parameters, std::int64_t n) {
-  const auto loss = [](const auto&, const auto&) { return Var(0.0); };
+template <template <typename> class State, template <typename> class Parameters, typename Step,
+          typename Real = double>
+std::vector<schedule::ChainStep> measure_steps(const Step& step, const State<Real>& state,
+                                               const Parameters<Real>& parameters, std::int64_t n) {
+  const auto loss = [](const auto&, const auto&) { return tape::Active<Real>(Real(0)); };
   const tape::Never never;
-  tape::TapedLoop<State, Parameters, Step, decltype(loss), tape::Never> loop(step, loss, never, state,
-                                                                             parameters);
+  tape::TapedLoop<State, Parameters, Real, Step, decltype(loss), tape::Never> loop(step, loss, never, state,
+                                                                                   parameters);
   return tape::measure_steps(loop, n);
 }
 

@@ -9,8 +9,8 @@ namespace tidemark::tape {
 
 template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
           typename GoOn>
-class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step>, Loss, GoOn> {
-  using Base = TapedLoop<State, Parameters, CompiledStep<Step>, Loss, GoOn>;
+class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledStep<Step>, Loss, GoOn> {
+  using Base = TapedLoop<State, Parameters, double, CompiledStep<Step>, Loss, GoOn>;
 
  public:
   CompiledLoop(const CompiledStep<Step>& step, const Loss& loss, const GoOn& go_on,
@@ -73,6 +73,9 @@ class CompiledLoop final : public TapedLoop<State, Parameters, CompiledStep<Step
     const std::size_t numbers = 2 * (state_numbers_.size() + parameter_numbers_.size());
     return Base::beside() + taped_bytes_ + paths_->bytes() + static_cast<Bytes>(numbers * sizeof(double));
   }
+  // The tape for steps that have no path is counted beside.
+  Bytes spare() const override { return static_cast<Bytes>(pool_.size()) * this->state_bytes(); }
+  void trim() override { pool_.clear(); }
   void report(CheckpointReport& r) const {
     r.compiled_steps = compiled_steps_;
     r.taped_steps = taped_steps_;

@@ -27,6 +27,9 @@ struct CheckpointOptions {
   double disk_seconds = -1;
   // At most so often; every step where it is 0.
   double progress_seconds = 1;
+  // What else the loop depends on and its arguments do not show, such as data that a step captures: progress in the folder that was made with other
+  // bytes is refused.
+  std::span<const std::byte> depends_on;
   // Steps that differ: time and sizes of each (see measure_steps). Empty: all are like the first.
   std::span<const schedule::ChainStep> steps;
 };
@@ -39,8 +42,10 @@ struct CheckpointReport {
   std::int64_t disk_slots = 0;  // and on disk
   Bytes budget = 0;
   Bytes state = 0, tape = 0, beside = 0;  // of a snapshot, of a taped step, of what stands beside
-  std::int64_t forward_steps = 0;         // predicted; every execution of a step counts
-  Bytes peak = 0;                         // predicted
+  // Predicted before anything runs; for a loop that ends by itself, when it has ended and nothing was reversed yet. Every execution of a
+  // step counts. Of a run that was taken up again: what is left.
+  std::int64_t forward_steps = 0;
+  Bytes peak = 0;
   std::int64_t measured_forward_steps = 0;
   Bytes measured_peak = 0;
   std::int64_t resumed_at =
@@ -68,25 +73,31 @@ class TIDEMARK_API Loop {
   virtual ~Loop() = default;
   // The working state.
   virtual Bytes state_bytes() const = 0;
-  virtual void save(std::byte* to) const = 0;
+  virtual void save(std::vector<std::byte>& to) const = 0;
   virtual void restore(const std::byte* from) = 0;
+  virtual void restart() = 0;                                             // back to the first state
+  virtual bool stands_at(const std::vector<std::byte>& saved) const = 0;  // any NaN equals any other
   // Runs a step on it, or does the same and keeps what the step's adjoint needs.
   virtual void advance(std::int64_t step) = 0;
   virtual std::unique_ptr<StepTape> tape(std::int64_t step) = 0;
-  // The working state stands at the end for the first time: the running adjoint begins here.
-  virtual void finish() = 0;
+  // The working state stands at the end for the first time: the running adjoint begins here. Returns what that took beyond what
+  // beside() says.
+  virtual Bytes finish() = 0;
   virtual void reverse(std::int64_t step, StepTape& tape) = 0;
   // Whether the loop ends before `step`, judged by the working state; only asked where the length is not known.
   virtual bool ended(std::int64_t step) = 0;
   // The running adjoint and the value, for progress on disk.
   virtual std::vector<std::byte> save_adjoint() const = 0;
   virtual void restore_adjoint(std::span<const std::byte> from) = 0;
-  // What the loop depends on besides its first state: progress made with other parameters must not be taken up.
+  // What the loop depends on besides its first state, as far as it knows: progress made with other parameters must not be taken up.
   virtual std::vector<std::byte> save_parameters() const { return {}; }
   // Called once, when one step was taped and all others are said to be like it: makes tapes of that size, with some room, and
   // returns their bytes.
   virtual Bytes settle() = 0;
   virtual Bytes beside() const = 0;
+  // What is held for later use, as tapes whose steps were reversed; and given back.
+  virtual Bytes spare() const { return 0; }
+  virtual void trim() {}
 };
 
 // steps < 0: until the loop says that it ended. Throws Error(infeasible) with the smallest budget where it is too small, and

@@ -17,7 +17,7 @@ namespace tidemark::tape {
 namespace {
 
 struct Header {
-  char magic[8] = {'T', 'M', 'L', 'O', 'O', 'P', '0', '1'};
+  char magic[8] = {'T', 'M', 'L', 'O', 'O', 'P', '0', '2'};
   std::int64_t steps = 0;
   std::uint64_t given = 0;
   std::int64_t number = 0;  // the step of a state, the steps left of progress, all steps of splits
@@ -149,32 +149,52 @@ void LoopFiles::write_state(std::int64_t step, std::span<const std::byte> state)
 }
 void LoopFiles::remove_state(std::int64_t step) const { ::unlink(state_path(step).c_str()); }
 
-void LoopFiles::remove_states() const {
+std::set<std::int64_t> LoopFiles::states() const {
   namespace fs = std::filesystem;
   std::error_code ignored;  // a folder that cannot be read has none
-  std::vector<fs::path> ours;
+  std::set<std::int64_t> ours;
   for (auto it = fs::directory_iterator(folder_, ignored); !ignored && it != fs::directory_iterator();
        it.increment(ignored)) {
-    if (!it->path().filename().string().starts_with("state-")) continue;
     const File file(it->path(), O_RDONLY);
     Header header;
     if (file.fd() >= 0 && read_all(file.fd(), &header, sizeof header) == sizeof header &&
         std::memcmp(header.magic, Header().magic, sizeof header.magic) == 0 &&
-        LoopIdentity{header.steps, header.given} == identity_)
-      ours.push_back(it->path());
+        LoopIdentity{header.steps, header.given} == identity_ && it->path() == state_path(header.number))
+      ours.insert(header.number);
   }
-  for (const fs::path& path : ours) fs::remove(path, ignored);
+  return ours;
 }
+void LoopFiles::remove_states() const {
+  for (const std::int64_t step : states()) remove_state(step);
+}
+
+namespace {
+// In front of the adjoint.
+struct ProgressHeader {
+  std::int64_t steps = 0;
+  std::uint64_t state = 0, has_state = 0;
+};
+}  // namespace
 
 std::optional<LoopFiles::Progress> LoopFiles::read_progress() const {
   Progress progress;
-  auto adjoint = read(progress_path(), progress.left);
-  if (!adjoint) return std::nullopt;
-  progress.adjoint = std::move(*adjoint);
+  auto contents = read(progress_path(), progress.left);
+  if (!contents) return std::nullopt;
+  ProgressHeader header;
+  if (contents->size() < sizeof header) damaged(progress_path(), "damaged (its header)");
+  std::memcpy(&header, contents->data(), sizeof header);
+  progress.steps = header.steps;
+  if (header.has_state != 0) progress.state = header.state;
+  progress.adjoint.assign(contents->begin() + sizeof header, contents->end());
   return progress;
 }
-void LoopFiles::write_progress(std::int64_t left, std::span<const std::byte> adjoint) const {
-  write(progress_path(), left, adjoint);
+void LoopFiles::write_progress(const Progress& progress) const {
+  const ProgressHeader header{progress.steps, progress.state.value_or(0),
+                              progress.state.has_value() ? 1u : 0u};
+  std::vector<std::byte> contents(sizeof header);
+  std::memcpy(contents.data(), &header, sizeof header);
+  contents.insert(contents.end(), progress.adjoint.begin(), progress.adjoint.end());
+  write(progress_path(), progress.left, contents);
 }
 void LoopFiles::remove_progress() const { ::unlink(progress_path().c_str()); }
 

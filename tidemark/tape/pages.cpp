@@ -16,12 +16,16 @@
 namespace tidemark::tape {
 namespace {
 constexpr Bytes kPage = 4096, kHuge = Bytes{2} << 20;
+// Whole huge pages only where they waste little.
+bool on_huge_pages(Bytes bytes) { return bytes >= 16 * kHuge || (bytes > 0 && bytes % kHuge == 0); }
+}  // namespace
+
+Bytes Pages::rounded(Bytes bytes) {
+  return round_up(bytes < 1 ? 1 : bytes, on_huge_pages(bytes) ? kHuge : kPage);
 }
 
-Pages::Pages(Bytes bytes) {
-  // Whole huge pages only where they waste little.
-  const bool huge = bytes >= 16 * kHuge || (bytes > 0 && bytes % kHuge == 0);
-  bytes_ = round_up(bytes < 1 ? 1 : bytes, huge ? kHuge : kPage);
+Pages::Pages(Bytes bytes) : bytes_(rounded(bytes)) {
+  const bool huge = on_huge_pages(bytes);
   // A huge page begins at a multiple of its size: ask for more and give back both ends.
   const Bytes slack = huge ? kHuge : 0;
   void* raw = ::mmap(nullptr, static_cast<std::size_t>(bytes_ + slack), PROT_READ | PROT_WRITE,

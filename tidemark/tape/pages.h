@@ -15,6 +15,8 @@ class TIDEMARK_API Pages {
   Pages() = default;
   // Zeroed; at least one page. Throws Error(out_of_memory).
   explicit Pages(Bytes bytes);
+  // What `bytes` take.
+  static Bytes rounded(Bytes bytes);
   ~Pages();
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;

@@ -77,7 +77,7 @@ concept Range = requires(T& x) {
   x.size();
 };
 template <typename T>
-concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || IsActive<T>::value;
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T> || IsActive<T>::value || IsNumber<T>::value;
 
 template <typename T>
 concept Resizable = requires(T& x) { x.resize(1); };
@@ -91,7 +91,8 @@ concept TakesSizes = requires { typename std::remove_cvref_t<F>::takes_sizes; };
 template <typename T>
 constexpr bool is_flat_range() {
   if constexpr (Range<const T>)
-    return std::is_arithmetic_v<std::remove_cvref_t<decltype(*std::declval<const T&>().begin())>> &&
+    return (std::is_arithmetic_v<std::remove_cvref_t<decltype(*std::declval<const T&>().begin())>> ||
+            IsNumber<std::remove_cvref_t<decltype(*std::declval<const T&>().begin())>>::value) &&
            requires(const T& x) { x.data(); };
   else
     return false;
@@ -174,6 +175,11 @@ std::byte* write(const T& x, std::byte* to) {
   }
 }
 template <typename T>
+void save(const T& x, std::vector<std::byte>& to) {
+  to.resize(static_cast<std::size_t>(bytes(x)));
+  write(x, to.data());
+}
+template <typename T>
 const std::byte* read(T& x, const std::byte* from) {
   if constexpr (Number<T>) {
     std::memcpy(&x, from, sizeof(T));
@@ -197,28 +203,63 @@ const std::byte* read(T& x, const std::byte* from) {
   }
 }
 
+// Whether these are the bytes of x, but for NaNs, which have many.
+template <typename T>
+bool is(const T& x, const std::vector<std::byte>& saved) {
+  if (static_cast<std::size_t>(bytes(x)) != saved.size()) return false;
+  T other = x;
+  read(other, saved.data());
+  bool same = true;
+  each_pair(x, other, [&](const auto& a, const auto& b) {
+    using Field = std::remove_cvref_t<decltype(a)>;
+    if constexpr (std::is_floating_point_v<Field> || IsNumber<Field>::value)
+      if (a != a && b != b) return;  // NOLINT(misc-redundant-expression): only a NaN differs from itself
+    same = same && std::memcmp(&a, &b, sizeof a) == 0;
+  });
+  return same;
+}
+
 }  // namespace fields
 
 // Makes `to` the same state on Vars: numbers that are Vars there become inputs of the tape, one after the other; others are
 // copied.
-template <typename Plain, typename Taped>
-void lift(Tape& tape, const Plain& from, Taped& to) {
+template <typename Real, typename Plain, typename Taped>
+void lift(BasicTape<Real>& tape, const Plain& from, Taped& to) {
   fields::each_pair(from, to, [&](const auto& a, auto& b) {
-    if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value)
-      b = tape.input(static_cast<double>(a));
+    using A = std::remove_cvref_t<decltype(a)>;
+    if constexpr (!IsActive<std::remove_cvref_t<decltype(b)>>::value)
+      b = a;
+    else if constexpr (IsNumber<A>::value)
+      b = tape.input(a.value);
+    else
+      b = tape.input(static_cast<Real>(a));
+  });
+}
+// The values of a state on Vars; or a plain state on passive ones.
+template <typename Taped, typename Plain>
+void lower(const Taped& from, Plain& to) {
+  fields::each_pair(from, to, [](const auto& a, auto& b) {
+    using A = std::remove_cvref_t<decltype(a)>;
+    if constexpr (IsActive<A>::value)
+      b = a.value();
+    else if constexpr (IsNumber<A>::value && IsActive<std::remove_cvref_t<decltype(b)>>::value)
+      b = a.value;
     else
       b = a;
   });
 }
-// The values of a state on Vars.
-template <typename Taped, typename Plain>
-void lower(const Taped& from, Plain& to) {
-  fields::each_pair(from, to, [](const auto& a, auto& b) {
-    if constexpr (IsActive<std::remove_cvref_t<decltype(a)>>::value)
-      b = a.value();
-    else
-      b = a;
-  });
+// Between a state on plain numbers and one on those that steps run on (number.h).
+template <typename From, typename To>
+void convert(const From& from, To& to) {
+  if constexpr (std::same_as<From, To>)
+    to = from;
+  else
+    fields::each_pair(from, to, [](const auto& a, auto& b) {
+      if constexpr (IsNumber<std::remove_cvref_t<decltype(a)>>::value)
+        b = a.value;
+      else
+        b = a;
+    });
 }
 // Calls f with its Vars, in the order in which lift makes them inputs.
 template <typename Taped, typename F>
@@ -243,7 +284,7 @@ class Rest {
     fields::each(state, SizedWriter{{rest.bytes_}});
     return rest;
   }
-  // Puts the fields back into a state on doubles; `like` has its taped form. Not for one with sizes.
+  // Puts the fields back into a plain state; `like` has its taped form. Not for one with sizes.
   template <typename Taped, typename Plain>
   void restore(const Taped& like, Plain& to) const {
     const std::byte* from = bytes_.data();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tidemark/tape/loop.h"
@@ -11,28 +12,42 @@
 
 namespace tidemark::tape {
 
-// Step and loss are called with states on double and on Var.
-template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
-          typename GoOn>
+// Step and loss are called with states on plain numbers and on Vars.
+template <template <typename> class State, template <typename> class Parameters, typename Real, typename Step,
+          typename Loss, typename GoOn>
 class TapedLoop : public Loop {
  public:
-  TapedLoop(const Step& step, const Loss& loss, const GoOn& go_on, const State<double>& state,
-            const Parameters<double>& parameters)
-      : step_(step), loss_(loss), go_on_(go_on), state_(state), parameters_(parameters) {
-    State<Var> s;
-    Parameters<Var> p;
+  using Plain = PlainOf<Real>;
+  using Scalar = Active<Real>;
+
+  TapedLoop(const Step& step, const Loss& loss, const GoOn& go_on, const State<Real>& state,
+            const Parameters<Real>& parameters)
+      : step_(step), loss_(loss), go_on_(go_on), first_(state), parameters_(plain(parameters)) {
+    convert(first_, state_);
+    State<Scalar> s;
+    Parameters<Scalar> p;
     lower(state_, s);
     lower(parameters_, p);
-    each_var(s, [&](const Var&) { adjoint_.push_back(0.0); });
-    each_var(p, [&](const Var&) { parameter_adjoint_.push_back(0.0); });
+    each_var(s, [&](const Scalar&) { adjoint_.push_back(Real(0)); });
+    each_var(p, [&](const Scalar&) { parameter_adjoint_.push_back(Real(0)); });
     loss_bytes_ = tape_loss(false);
   }
 
   Bytes state_bytes() const override { return fields::bytes(state_); }
-  void save(std::byte* to) const override { fields::write(state_, to); }
+  void save(std::vector<std::byte>& to) const override { fields::save(state_, to); }
   void restore(const std::byte* from) override { fields::read(state_, from); }
+  void restart() override { convert(first_, state_); }
+  bool stands_at(const std::vector<std::byte>& saved) const override { return fields::is(state_, saved); }
   void advance(std::int64_t step) override { take_step(step_, state_, parameters_, step); }
-  bool ended(std::int64_t step) override { return !go_on_(std::as_const(state_), step); }
+  bool ended(std::int64_t step) override {
+    if constexpr (std::same_as<Plain, Real>) {
+      return !go_on_(std::as_const(state_), step);
+    } else {
+      State<Real> state;
+      convert(state_, state);
+      return !go_on_(std::as_const(state), step);
+    }
+  }
 
   std::unique_ptr<StepTape> tape(std::int64_t step) override {
     std::unique_ptr<Taped> t;
@@ -49,7 +64,7 @@ class TapedLoop : public Loop {
     return std::make_unique<Handle>(std::move(t));
   }
 
-  void finish() override { tape_loss(true); }
+  Bytes finish() override { return tape_loss(true) - loss_bytes_; }
 
   // From the running adjoints of the parameters, so that the order of their sums does not depend on the schedule.
   void reverse(std::int64_t, StepTape& handle) override { sweep(*static_cast<Handle&>(handle).taped); }
@@ -65,8 +80,8 @@ class TapedLoop : public Loop {
   }
 
   std::vector<std::byte> save_parameters() const override {
-    std::vector<std::byte> saved(static_cast<std::size_t>(fields::bytes(parameters_)));
-    fields::write(parameters_, saved.data());
+    std::vector<std::byte> saved;
+    fields::save(parameters_, saved);
     return saved;
   }
 
@@ -82,32 +97,37 @@ class TapedLoop : public Loop {
   Bytes beside() const override {
     const auto numbers = static_cast<Bytes>(adjoint_.size() + parameter_adjoint_.size());
     return loss_bytes_ + fields::bytes(state_) + fields::bytes(parameters_) +
-           numbers * static_cast<Bytes>(sizeof(double) + sizeof(Var));
+           numbers * static_cast<Bytes>(sizeof(Real) + sizeof(Scalar));
   }
 
-  void read(State<double>& state, Parameters<double>& parameters) const {
+  Bytes spare() const override {
+    return free_.empty() ? 0 : static_cast<Bytes>(free_.size()) * free_.back()->bytes();
+  }
+  void trim() override { free_.clear(); }
+
+  void read(State<Real>& state, Parameters<Real>& parameters) const {
     fill(state, adjoint_);
     fill(parameters, parameter_adjoint_);
   }
-  double value() const { return value_; }
+  Real value() const { return value_; }
 
  protected:
   struct Taped {
     explicit Taped(const TapeOptions& options) : tape(options) {}
     // Parameters are the first inputs, numbers 1 to their count, and the state's follow.
-    void begin(const Parameters<double>& p, const State<double>& s) {
+    void begin(const Parameters<Plain>& p, const State<Plain>& s) {
       tape.reset();
       lift(tape, p, parameters);
       lift(tape, s, state);
       inputs = tape.counts().inputs;
     }
     // With the state and the parameters on Vars, which it keeps as long as its tape.
-    Bytes bytes() const { return tape.counts().held + inputs * static_cast<Bytes>(sizeof(Var)); }
-    Tape tape;
-    Parameters<Var> parameters;
-    State<Var> state;
+    Bytes bytes() const { return tape.counts().held + inputs * static_cast<Bytes>(sizeof(Scalar)); }
+    BasicTape<Real> tape;
+    Parameters<Scalar> parameters;
+    State<Scalar> state;
     std::int64_t inputs = 0;
-    std::span<double> adjoints;
+    std::span<Real> adjoints;
     std::vector<std::unique_ptr<Taped>>* home = nullptr;
   };
   struct Handle final : StepTape {
@@ -121,14 +141,14 @@ class TapedLoop : public Loop {
 
   void record(Taped& t, std::int64_t step) {
     t.begin(parameters_, state_);
-    const Tape::Recording recording(t.tape);
+    const typename BasicTape<Real>::Recording recording(t.tape);
     take_step(step_, t.state, t.parameters, step);
     t.adjoints = t.tape.begin_sweep();  // their memory is part of the step's
   }
   void sweep(Taped& t) {
     std::copy(parameter_adjoint_.begin(), parameter_adjoint_.end(), t.adjoints.begin() + 1);
-    const double* adjoint = adjoint_.data();
-    each_var(t.state, [&](const Var& x) {
+    const Real* adjoint = adjoint_.data();
+    each_var(t.state, [&](const Scalar& x) {
       if (x.active()) t.adjoints[index_of(x.key())] += *adjoint;
       ++adjoint;
     });
@@ -140,12 +160,12 @@ class TapedLoop : public Loop {
   Bytes tape_loss(bool begin) {
     Taped t({.chunk = 16_KiB});
     t.begin(parameters_, state_);
-    const Tape::Recording recording(t.tape);
-    const Var y = loss_(std::as_const(t.state), std::as_const(t.parameters));
+    const typename BasicTape<Real>::Recording recording(t.tape);
+    const Scalar y = loss_(std::as_const(t.state), std::as_const(t.parameters));
     t.adjoints = t.tape.begin_sweep();
     if (begin) {
       value_ = y.value();
-      if (y.active()) t.tape.seed(y, 1.0);
+      if (y.active()) t.tape.seed(y, Real(1));
       t.tape.sweep();
       read_adjoints(t);
     }
@@ -159,8 +179,8 @@ class TapedLoop : public Loop {
   }
   // Numbers that are Vars in the taped type get their adjoint, others stay as they are.
   template <template <typename> class S>
-  static void fill(S<double>& to, const std::vector<double>& from) {
-    S<Var> shape;
+  static void fill(S<Real>& to, const std::vector<Real>& from) {
+    S<Scalar> shape;
     lower(to, shape);
     std::size_t i = 0;
     fields::each_pair(std::as_const(shape), to, [&](const auto& a, auto& b) {
@@ -171,10 +191,21 @@ class TapedLoop : public Loop {
   const Step& step_;
   const Loss& loss_;
   const GoOn& go_on_;
-  State<double> state_;
-  const Parameters<double>& parameters_;
-  std::vector<double> adjoint_, parameter_adjoint_;
-  double value_ = 0;
+  const Parameters<Plain>& plain(const Parameters<Real>& given) {
+    if constexpr (std::same_as<Plain, Real>) {
+      return given;
+    } else {
+      convert(given, own_parameters_.emplace());
+      return *own_parameters_;
+    }
+  }
+
+  const State<Real>& first_;
+  State<Plain> state_;
+  std::optional<Parameters<Plain>> own_parameters_;  // where they are others than those given
+  const Parameters<Plain>& parameters_;
+  std::vector<Real> adjoint_, parameter_adjoint_;
+  Real value_ = 0;
   Bytes loss_bytes_ = 0;
   TapeOptions options_{.chunk = 16_KiB};
   TapeCounts last_;

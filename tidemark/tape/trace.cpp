@@ -82,12 +82,12 @@ std::uint64_t mix(std::uint64_t x) {
 // What an operand is in a fingerprint: the operation that made it, or a constant.
 std::uint64_t mark(const Sym& x) { return x.id != 0 ? x.id : mix(bits_of(x.value) + 0x9E3779B97F4A7C15ull); }
 
-[[noreturn]] void no_op(const char* name) {
+}  // namespace
+
+void no_op(const char* name) {
   fail(Error::Kind::unsupported, "[trace] {} vs the functions that a Graph has; leave the step to the tape",
        name);
 }
-
-}  // namespace
 
 std::int64_t StepFact::answer_for(std::int64_t step) const {
   const std::int64_t number = step + shift;

@@ -195,6 +195,8 @@ inline Decision operator||(bool a, const Decision& b) { return Decision{a, 0} ||
 TIDEMARK_API Sym choose(const Decision& condition, const Sym& a, const Sym& b);
 TIDEMARK_API void add_product(Sym& to, const Sym& partial, const Sym& adjoint);
 
+// Says which it is.
+[[noreturn]] TIDEMARK_API void no_op(const char* name);
 // Functions that a Graph has too; the others are refused with Error(unsupported), and whoever asked for a trace takes the tape.
 #define TIDEMARK_TRACED(X) \
   X(fabs) X(sqrt) X(exp) X(expm1) X(log) X(log1p) X(sin) X(cos) X(tan) X(tanh) X(erf) X(sigmoid)
