@@ -181,11 +181,27 @@ TEST_F(LoopTiers, LoopsInsideStepsHaveAreasAndTiers) {
   EXPECT_TRUE(inside);
 }
 
-TEST_F(LoopTiers, NativeCodeKeepsItsStatesInTheArena) {
-  CompileOptions options{.memory = 160_KiB, .native = true};
-  options.tiers = {quick(host(8_MiB))};
-  auto f = compile(gradient, options);
-  EXPECT_EQ(loop_bytes(f.plan_for(rod).graph(), 0), 0);
+// The executor moves states, between steps that are compiled.
+TEST_F(LoopTiers, StepsBetweenStatesInTiersAreNative) {
+  CompileOptions options{.native = true, .native_cache = std::string(TIDEMARK_BINARY_DIR) + "/native_cache"};
+  options.tiers = {on_disk()};
+  const auto check = [&](const auto& f, Bytes budget, const std::vector<double>& expected) {
+    options.memory = budget;
+    auto native = compile(f, options);
+    for (int repeat = 0; repeat < 2; ++repeat) EXPECT_TRUE(same(bits(flatten(native(rod))), expected));
+    Compiled& c = native.plan_for(rod);
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_GT(loop_bytes(c.graph(), 0), 0);
+    EXPECT_EQ(c.tiers_measured().at(0), loop_bytes(c.graph(), 0));
+    // Their kernels are not those that were planned, which run tasks one by one.
+    for (const Instr& instr : c.program().instrs) {
+      const std::int32_t n = instr.task < 0 ? -1 : c.binding().node_of_task[static_cast<std::size_t>(instr.task)];
+      if (n < 0 || c.graph().nodes[static_cast<std::size_t>(n)].attrs.find("tier") == nullptr) continue;
+      EXPECT_NE(instr.kernel, c.binding().kernel_of_task[static_cast<std::size_t>(instr.task)].get());
+    }
+  };
+  check(gradient, 160_KiB, wanted);
+  check(nested_gradient, 110_KiB, bits(flatten(nested_gradient(rod))));
 }
 
 }  // namespace

@@ -18,17 +18,28 @@ int nests(std::uint64_t first, std::uint64_t last) {
     SCOPED_TRACE(seed);
     testing_bodies::Dice dice(seed + 5);
     const testing_bodies::RandomLoop loop(seed, 1 + dice.below(2), 100, 8 + dice.below(40));
+    // Every third is of the kind that must keep something.
+    const testing_bodies::DeepLoop deep_loop(seed, 60, 8 + dice.below(40));
+    const bool deep = seed % 3 == 0;
     // Every other loop that can be one has an unknown length.
     const std::int64_t more = loop.can_be_open() && dice.below(2) == 0 ? dice.below(30) : -1;
     const auto step = [&](const Tensors& x) {
-      return value_and_grad([&](const Tensors& y) { return more < 0 ? loop.loss(y, true) : loop.open_loss(y, more); })(x);
+      return value_and_grad([&](const Tensors& y) {
+        if (deep) return deep_loop.loss(y);
+        return more < 0 ? loop.loss(y, true) : loop.open_loss(y, more);
+      })(x);
     };
-    const Tensors in = loop.inputs();
+    const Tensors in = deep ? deep_loop.inputs() : loop.inputs();
     auto all = compile(step, {.device = cpu({.threads = 1})});
     const auto kept = all(in);
     EXPECT_EQ(all.plan_for(in).peak_measured(), all.plan_for(in).peak_predicted());
     // Between what everything takes and about as little as there is.
-    const Budget budget(0.5 + 0.1 * dice.below(6));
+    Budget budget(0.5 + 0.1 * dice.below(6));
+    if (deep) {
+      const Bytes least = compile(step, {.memory = Budget::minimum(), .device = cpu({.threads = 1}), .time_limit = 0.05}).plan_for(in).peak_predicted(),
+                  most = all.plan_for(in).peak_predicted();
+      budget = Budget(least + std::max<Bytes>(0, most - least) * (1 + dice.below(60)) / 100);
+    }
     CompileOptions options{.memory = budget, .device = cpu({.threads = 1}), .time_limit = 0.05};
     // Now and then with room elsewhere, so fast that states go there.
     if (dice.below(3) == 0) {

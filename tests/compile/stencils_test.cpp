@@ -79,7 +79,7 @@ void expect_bits(const Tensors& in, DType dtype, std::uint64_t first, bool loope
   const auto step = [&](const Tensors& x) {
     return value_and_grad([&](const Tensors& y) {
       Tensor total = full({}, 0.0, dtype);
-      for (std::uint64_t seed = first; seed < first + 3; ++seed) {
+      for (std::uint64_t seed = first; seed < first + (in[0].shape().rank() == 1 ? 3 : 1); ++seed) {
         if (looped)
           total = total + sum(square(scan(3, y[0], [&](const Tensor& s) {
                     return tanh(random_stencils(seed, {s, y[1]}).second);

@@ -150,4 +150,75 @@ class RandomLoop {
   std::int64_t width_ = 3;
 };
 
+// Loops whose every step is read again by its adjoint, so that something must be kept: by scan, or as `open` loops that learn their length at their
+// end; with loops of either kind inside.
+class DeepLoop {
+ public:
+  DeepLoop(std::uint64_t seed, std::int64_t most_steps, std::int64_t width) : seed_(seed), width_(width) {
+    Dice d(seed);
+    steps_ = 2 + d.below(static_cast<int>(most_steps) - 1);
+    more_ = d.below(3) == 0 ? d.below(40) : -1;
+    inner_ = d.below(3);  // 0: none, 1: scan, 2: open
+    vectors_ = 1 + d.below(2);
+  }
+
+  Tensors inputs() const {
+    Dice d(seed_ + 77);
+    Tensors in;
+    for (int i = 0; i < vectors_ + 1; ++i) {
+      std::vector<double> data(static_cast<std::size_t>(width_));
+      for (double& x : data) x = d.real();
+      in.push_back(tensor(data, {width_}));
+    }
+    return in;
+  }
+
+  Tensor loss(const Tensors& in) const {
+    const Tensors start(in.begin(), in.begin() + vectors_);
+    const Tensors last = repeat(steps_, more_, start, [&](const Tensors& s) { return step(s, in.back()); });
+    Tensor total = sum(square(last[0]));
+    for (std::size_t i = 1; i < last.size(); ++i) total = total + sum(last[i]);
+    return total;
+  }
+
+ private:
+  template <typename Body>
+  static Tensors repeat(std::int64_t steps, std::int64_t more, const Tensors& start, const Body& body) {
+    if (more < 0) return scan(steps, start, body);
+    Tensors state = start;
+    state.push_back(full({}, 0.0, DType::f64));
+    Tensors last = while_loop([&](const Tensors& s) { return s.back() < static_cast<double>(steps); },
+                              [&](const Tensors& s) {
+                                Tensors next = body(Tensors(s.begin(), s.end() - 1));
+                                next.push_back(s.back() + 1.0);
+                                return next;
+                              },
+                              state, {.max_trips = steps + more})
+                       .state;
+    last.pop_back();
+    return last;
+  }
+  Tensors step(const Tensors& state, const Tensor& rate) const {
+    Dice d(seed_ + 1000);
+    Tensors next;
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      const Tensor a = state[i], b = state[(i + 1) % state.size()];
+      switch (d.below(4)) {
+        case 0: next.push_back(0.7 * tanh(a * b + rate) + 0.2 * roll(a, 1, 0)); break;
+        case 1: next.push_back(0.5 * sin(a + rate * b) + 0.3 * b * a); break;
+        case 2: next.push_back(a / (1.5 + square(b)) + 0.1 * rate * exp(-square(a))); break;
+        default: next.push_back(0.9 * a + 0.05 * pad(slice(a * b, 0, 1, width_), {{0, 1}}) * tanh(rate * a)); break;
+      }
+    }
+    if (inner_ > 0)
+      next[0] = repeat(2 + d.below(9), inner_ == 2 ? d.below(6) : -1, {next[0]},
+                       [&](const Tensors& s) { return Tensors{tanh(s[0] * rate + 0.5 * s[0])}; })[0];
+    return next;
+  }
+
+  std::uint64_t seed_;
+  std::int64_t steps_ = 2, more_ = -1, width_;
+  int inner_ = 0, vectors_ = 1;
+};
+
 }  // namespace tidemark::testing_bodies

@@ -73,6 +73,18 @@ struct Driver {
     ASSERT_EQ(c.direct, n.direct);
     ASSERT_EQ(c.first_taped, n.first_taped);
   }
+  // From states that somebody else has left in the places of depths 1, 2, ….
+  void run_from(const std::vector<std::int64_t>& kept) {
+    s.fill(table);
+    for (std::size_t d = 1; d < kept.size(); ++d) write(static_cast<Bytes>(d - 1) * state, state, 2 * kept[d]);
+    for (std::size_t d = kept.size(); d-- > 0;)
+      segment(kept[d], reversed, static_cast<std::int64_t>(d), false);
+    ASSERT_EQ(reversed, 0);
+    const Sized::Counts c = s.counts(kept, steps);
+    ASSERT_EQ(c.advances, n.advances);
+    ASSERT_EQ(c.taped, n.taped);
+    ASSERT_EQ(c.direct, n.direct);
+  }
 };
 
 TEST(Sized, ReversesEveryStepInsideItsBytes) {
@@ -81,6 +93,23 @@ TEST(Sized, ReversesEveryStepInsideItsBytes) {
   for (int k = 0; k < 400; ++k) {
     SCOPED_TRACE(k);
     Driver{.steps = draw(300), .state = draw(6), .tape = draw(12), .bytes = draw(80) - 1}.run();
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+// As a loop of unknown length leaves them: some segments are longer than the table goes up to.
+TEST(Sized, ReversesFromAnyStatesThatAreKept) {
+  Rng rng(11);
+  const auto draw = [&](std::int64_t most) { return 1 + rng.below(most); };
+  for (int k = 0; k < 400; ++k) {
+    SCOPED_TRACE(k);
+    Driver driver{.steps = 2 + draw(300), .state = draw(6), .tape = k % 3 == 0 ? 0 : draw(12), .bytes = draw(80) - 1};
+    if (driver.s.all_at_once()) continue;
+    std::vector<std::int64_t> kept{0};
+    const std::int64_t most = rng.below(driver.s.depths() + 1);
+    while (static_cast<std::int64_t>(kept.size()) <= most && kept.back() + 1 < driver.steps)
+      kept.push_back(kept.back() + draw(std::min<std::int64_t>(driver.steps - 1 - kept.back(), 1 + driver.steps / 3)));
+    driver.run_from(kept);
     if (::testing::Test::HasFailure()) break;
   }
 }

@@ -71,7 +71,6 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
                               .regions = std::make_shared<RegionCache>()};
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   pose_options_.tiers = tiers_;
-  if (options.native) pose_options_.tiers.clear();  // emitted code copies nothing
   verify_ = options.verify;
   PlannedParts planned = plan_parts(std::move(graph), options, pose_options_, tiers_);
   parts_ = planned.parts;

@@ -53,7 +53,11 @@ struct LoopTask {
   double seconds = 0;
 };
 // The kernel of a loop's node and the time it is expected to take.
-LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& options);
+// `form`: another kernel for a region than the planned one.
+using RegionForm =
+    std::function<std::shared_ptr<const Kernel>(const Graph& region, const PlannedRegion& planned)>;
+LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& options,
+                   const RegionForm& form = nullptr);
 
 // What a loop and its adjoint cost with an area of so many bytes.
 struct LoopCosts {

@@ -12,6 +12,7 @@
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
+#include "tidemark/runtime/profiler.h"
 #include "tidemark/runtime/program.h"
 
 namespace tidemark {
@@ -33,8 +34,12 @@ Graph with_destinations(const Graph& region) {
 // A Program as the kernel of a region: its arena is the workspace, its residents are what the loop hands in.
 class ProgramKernel final : public Kernel {
  public:
-  ProgramKernel(std::shared_ptr<const Program> program, std::size_t inputs) : owned_(std::move(program)), program_(*owned_), inputs_(inputs) {
-    table_ = round_up(static_cast<Bytes>(program_.places.size() * sizeof(void*)), 64);
+  // `planned_places`: of the program before parts of it were compiled.
+  ProgramKernel(std::shared_ptr<const Program> program, std::size_t inputs, std::size_t planned_places)
+      : owned_(std::move(program)), program_(*owned_), inputs_(inputs) {
+    // With room for the operands of compiled parts too (native_program), so that those change no workspace.
+    const std::size_t most = std::max(program_.places.size(), planned_places + program_.residents.size() + 1);
+    table_ = round_up(static_cast<Bytes>(most * sizeof(void*)), 64);
     workspace_ = table_ + program_.arena_bytes;
   }
   void run(const Operands& o) const override {
@@ -110,11 +115,11 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   PlannedRegion made{.seconds = plan.seconds, .arena = plan.arena_bytes, .posed = kept};
   for (std::size_t k = 0; k < options.tiers.size(); ++k) made.in_tiers.push_back(loop_bytes(posed.binding.graph, k));
   made.program = std::make_shared<const Program>(lower(posed.problem, plan, posed.binding));
-  made.kernel = std::make_shared<ProgramKernel>(made.program, inputs);
+  made.kernel = std::make_shared<ProgramKernel>(made.program, inputs, made.program->places.size());
   return regions_.emplace(key, std::move(made)).first->second;
 }
 
-LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& given) {
+LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& given, const RegionForm& form) {
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
   const Bytes budget = spec.attrs.integer("inner", RegionCache::kWhatever);
@@ -122,7 +127,7 @@ LoopTask loop_task(const Op& op, const KernelSpec& spec, const PoseOptions& give
   const RegionKernel region = [&](const Graph& g, int) {
     const PlannedRegion& planned = options.regions->at(g, budget, options);
     seconds[static_cast<std::size_t>(&g - spec.regions.data())] = planned.seconds;
-    return planned.kernel;
+    return form ? form(g, planned) : planned.kernel;
   };
   const auto trips = static_cast<double>(spec.attrs.integer("trips", 1));
   // States in a tier, of either half of a pair.
@@ -199,7 +204,24 @@ Program with_native_parts(const Binding& binding, const Program& program, const 
     one.entry = entry_of_part(k);
     kernels.push_back(load_native(parts.text, program.arena_bytes, one));
   }
-  return native_program(program, parts, kernels);
+  Program made = native_program(program, parts, kernels);
+  // Loops that keep states in a tier are the executor's; their steps are compiled.
+  const RegionForm compiled = [&](const Graph& region, const PlannedRegion& planned) -> std::shared_ptr<const Kernel> {
+    auto steps = std::make_shared<const Program>(with_native_parts(planned.posed->binding, *planned.program, options, native));
+    return std::make_shared<ProgramKernel>(std::move(steps), region.inputs.size(), planned.program->places.size());
+  };
+  for (Instr& instr : made.instrs) {
+    const std::int32_t n = instr.kind != Instr::Kind::run ? -1 : binding.node_of_task[static_cast<std::size_t>(instr.task)];
+    const bool ours = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k.get() == instr.kernel; }) != kernels.end();
+    if (n < 0 || ours) continue;
+    const Node& node = binding.graph.nodes[static_cast<std::size_t>(n)];
+    if (!is_loop(*node.op) || (node.attrs.find("tier") == nullptr && node.attrs.find("inner_tiers") == nullptr)) continue;
+    const std::shared_ptr<const Kernel> kernel = loop_task(*node.op, spec_of(binding.graph, node, options.threads), options, compiled).kernel;
+    TIDEMARK_CHECK(kernel->workspace() <= instr.kernel->workspace(), "[native] a loop's workspace grows from {} to {}", instr.kernel->workspace(), kernel->workspace());
+    instr.kernel = kernel.get();
+    made.kernels.push_back(kernel);
+  }
+  return made;
 }
 
 }  // namespace tidemark

@@ -11,7 +11,7 @@ namespace {
 std::string_view name_of(const Node& n) { return n.op->name; }
 
 // Written with every box of the domain a loop of its own: more of them are more code than they are worth.
-constexpr std::size_t kBoxes = 81;
+constexpr std::size_t kBoxes = 25;
 // Computed twice rather than written and read. Not products: those of subnormal numbers take a hundred times as long.
 bool is_cheap(const Node& n) {
   constexpr std::array<std::string_view, 5> kCheap{"add", "sub", "neg", "full", "abs"};
@@ -197,6 +197,8 @@ class Stencils::Writer {
     rank_ = static_cast<std::size_t>(domain.rank());
     for (std::size_t a = 0; a < rank_; ++a) cuts_.push_back({0, domain.sizes()[a]});
     look(loop, Shift(rank_, 0));
+    for (const Read& read : reads_) strides_.push_back(domain_strides(all.input(read.instr, read.input)));
+    strides_.push_back(domain_strides(all.output(loop)));
     for (std::vector<std::int64_t>& c : cuts_) {
       std::sort(c.begin(), c.end());
       c.erase(std::unique(c.begin(), c.end()), c.end());
@@ -220,41 +222,24 @@ class Stencils::Writer {
     for (std::size_t box = 0; box < boxes(); ++box) {
       lines_.clear();
       known_.clear();
-      begin_.clear();
-      std::string indent = "    ";
+      begin_.assign(rank_, 0);
+      std::vector<std::int64_t> extents(rank_);
       std::size_t rest = box;
-      std::vector<std::pair<std::int64_t, std::int64_t>> ranges(rank_);
       for (std::size_t a = rank_; a-- > 0;) {
         const std::size_t k = rest % (cuts_[a].size() - 1);
         rest /= cuts_[a].size() - 1;
-        ranges[a] = {cuts_[a][k], cuts_[a][k + 1]};
+        begin_[a] = cuts_[a][k];
+        extents[a] = cuts_[a][k + 1] - begin_[a];
       }
-      for (std::size_t a = 0; a < rank_; ++a) begin_.push_back(ranges[a].first);
+      box_ = merged(extents, strides_);
       // All is read before anything is written: an output may lie over what another one reads.
       std::string stores;
       for (std::size_t o = 0; o < all_.node(loop_).out.size(); ++o) {
         const std::string value = element(loop_, o, Shift(rank_, 0));
         stores += fmt::format("y{}[{}] = {};\n", o, index(all_.output(loop_, o), Shift(rank_, 0)), value);
       }
-      lines_ += stores;
-      for (std::size_t a = 0; a < rank_; ++a) {
-        const auto [first, last] = ranges[a];
-        if (a + 1 == rank_ && last > first + 1) loops += "#pragma GCC ivdep\n";
-        loops += last == first + 1
-                     ? fmt::format("{}{{\n{}  const std::int64_t i{} = {};\n", indent, indent, a, first)
-                     : fmt::format("{0}for (std::int64_t i{1} = {2}; i{1} < {3}; ++i{1}) {{\n", indent, a,
-                                   first, last);
-        indent += "  ";
-      }
-      for (std::size_t at = 0; at < lines_.size();) {
-        const std::size_t end = lines_.find('\n', at);
-        loops += indent + lines_.substr(at, end - at) + "\n";
-        at = end + 1;
-      }
-      for (std::size_t a = rank_; a-- > 0;) {
-        indent.resize(indent.size() - 2);
-        loops += indent + "}\n";
-      }
+      const std::string loop = nest(box_, "    ", lines_ + stores);
+      loops += box_.sizes.empty() ? "    {\n" + loop + "    }\n" : loop;
     }
     const Node& n = all_.node(loop_);
     for (std::size_t o = 0; o < n.out.size(); ++o)
@@ -291,23 +276,24 @@ class Stencils::Writer {
     }
   }
 
-  // The element of an array so far away; axes of size 1 are the same for all.
-  std::string index(const Value& value, const Shift& shift) const {
+  // By axis of the domain; an axis of size 1 is the same for all.
+  std::vector<std::int64_t> domain_strides(const Value& value) const {
     const Shape& shape = value.type.shape;
-    const std::vector<std::int64_t> strides = strides_of(shape, value.layout);
-    std::string text;
-    std::int64_t offset = 0;
-    const std::size_t first = rank_ - static_cast<std::size_t>(shape.rank());
+    const std::vector<std::int64_t> own = strides_of(shape, value.layout);
+    std::vector<std::int64_t> strides(rank_, 0);
+    const std::size_t first = rank_ - own.size();
     for (std::size_t a = first; a < rank_; ++a) {
-      const std::int64_t stride = strides[a - first];
-      if (shape.sizes()[a - first] == 1 || stride == 0) continue;
-      offset += shift[a] * stride;
-      text += fmt::format("{}i{}{}", text.empty() ? "" : " + ", a,
-                          stride == 1 ? "" : fmt::format(" * {}", stride));
+      if (shape.sizes()[a - first] != 1) strides[a] = own[a - first];
     }
-    if (text.empty()) return std::to_string(offset);
-    if (offset != 0) text += fmt::format(" {} {}", offset < 0 ? "-" : "+", std::abs(offset));
-    return text;
+    return strides;
+  }
+  // The element of an array so far away from the one at hand.
+  std::string index(const Value& value, const Shift& shift) const {
+    const std::vector<std::int64_t> strides = domain_strides(value);
+    std::int64_t offset = 0;
+    for (std::size_t a = 0; a < rank_; ++a) offset += strides[a] * (begin_[a] + shift[a]);
+    const auto which = std::find(strides_.begin(), strides_.end(), strides) - strides_.begin();
+    return index_of(box_, static_cast<std::size_t>(which), offset);
   }
 
   std::string let(const std::string& key, const std::string& type, const std::string& expression) {
@@ -379,7 +365,9 @@ class Stencils::Writer {
   std::vector<std::vector<std::int64_t>> cuts_;  // by axis
   std::set<std::pair<std::size_t, Shift>> seen_;
   std::vector<Read> reads_;
-  std::vector<std::int64_t> begin_;           // of the box at hand
+  std::vector<std::vector<std::int64_t>> strides_;  // of all that is read and written
+  Loops box_;                                       // the box at hand, and where it begins
+  std::vector<std::int64_t> begin_;
   std::map<std::string, std::string> known_;  // what has a name in it
   std::map<std::string, std::string> pointer_of_;
   std::string lines_, pointers_;
