@@ -245,6 +245,15 @@ TEST(Checkpointed, AStepWithItsOwnAdjoint) {
   EXPECT_EQ(bar, all);
   EXPECT_EQ(report.peak, report.measured_peak);
   EXPECT_LE(report.peak, 400);
+  const While ends{[](const State&, std::int64_t i) { return i < 300; }};
+  for (const Bytes memory : {400_B, 1_KiB, 1_GiB}) {
+    const auto [until, own] =
+        checkpointed_by_hand(step, keep, adjoint, finish, start, ends, {.memory = memory});
+    EXPECT_EQ(until, all);
+    EXPECT_EQ(own.steps, 300);
+    EXPECT_EQ(own.peak, own.measured_peak);
+    EXPECT_LE(own.peak, memory);
+  }
 }
 
 }  // namespace

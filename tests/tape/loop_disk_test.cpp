@@ -9,6 +9,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 
 #include "tests/tape/flow.h"
 #include "tidemark/base/random.h"
@@ -362,16 +364,22 @@ TEST(LoopOnDisk, AFullDiskIsSaid) {
   ASSERT_TRUE(fs::exists("/dev/full"));
   const Folder folder("tidemark-full-");
   const CheckpointOptions options = on_disk(folder);
-  // Every snapshot is written beside first: a link to the full device stands in its way.
-  for (int i = 1; i < 80; ++i)
-    fs::create_symlink("/dev/full", folder.path() + "/state-" + std::to_string(i) + ".tidemark.new");
-  try {
-    checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options);
-    FAIL() << "nothing was said";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), Error::Kind::io);
-    EXPECT_THAT(e.what(), HasSubstr("No space left on device"));
-    EXPECT_THAT(e.what(), HasSubstr("/state-"));
+  const auto known = [&] { checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options); };
+  const auto unknown = [&] { checkpointed(flow_step, flow_loss, flow_start(), kControl, kEnds, options); };
+  for (const std::function<void()>& run : {std::function<void()>(known), std::function<void()>(unknown)}) {
+    // Every snapshot is written beside first: a link to the full device stands in its way.
+    for (int i = 1; i < 80; ++i)
+      fs::create_symlink("/dev/full", folder.path() + "/state-" + std::to_string(i) + ".tidemark.new");
+    try {
+      run();
+      FAIL() << "nothing was said";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::io);
+      EXPECT_THAT(e.what(), HasSubstr("No space left on device"));
+      EXPECT_THAT(e.what(), HasSubstr("/state-"));
+    }
+    fs::remove_all(folder.path());
+    fs::create_directories(folder.path());
   }
 }
 

@@ -179,16 +179,32 @@ std::vector<schedule::ChainStep> measure_steps(const Step& step, const State<Rea
   return tape::measure_steps(loop, n);
 }
 
-// Steps with their own adjoint; `finish(state)` gives the adjoints to begin with. Returns what they are before the first step.
+namespace tape {
+
+template <typename State, typename Step, typename Keep, typename Adjoint, typename Finish, typename GoOn>
+auto run_by_hand(const Step& step, const Keep& keep, const Adjoint& adjoint, const Finish& finish,
+                 const GoOn& go_on, const State& state, std::int64_t n, const CheckpointOptions& options) {
+  using Adjoints = std::invoke_result_t<const Finish&, const State&>;
+  HandLoop<State, Adjoints, Step, Keep, Adjoint, Finish, GoOn> loop(step, keep, adjoint, finish, go_on,
+                                                                    state);
+  CheckpointReport report = reverse_loop(loop, n, options);
+  return std::pair<Adjoints, CheckpointReport>(std::move(loop.adjoints()), std::move(report));
+}
+
+}  // namespace tape
+
+// Steps with their own adjoint; `finish(state)` gives the adjoints to begin with, and is asked for their sizes at the first state. Returns what they
+// are before the first step.
 template <typename State, typename Step, typename Keep, typename Adjoint, typename Finish>
 auto checkpointed_by_hand(const Step& step, const Keep& keep, const Adjoint& adjoint, const Finish& finish,
                           const State& state, std::int64_t n, const CheckpointOptions& options = {}) {
-  using Adjoints = std::invoke_result_t<const Finish&, const State&>;
-  const tape::Never never;
-  tape::HandLoop<State, Adjoints, Step, Keep, Adjoint, Finish, tape::Never> loop(step, keep, adjoint, finish,
-                                                                                 never, state);
-  CheckpointReport report = tape::reverse_loop(loop, n, options);
-  return std::pair<Adjoints, CheckpointReport>(std::move(loop.adjoints()), std::move(report));
+  if (n < 0) fail(Error::Kind::usage, "[checkpointed] {} steps vs at least 0", n);
+  return tape::run_by_hand(step, keep, adjoint, finish, tape::Never{}, state, n, options);
+}
+template <typename State, typename Step, typename Keep, typename Adjoint, typename Finish, typename F>
+auto checkpointed_by_hand(const Step& step, const Keep& keep, const Adjoint& adjoint, const Finish& finish,
+                          const State& state, const While<F>& until, const CheckpointOptions& options = {}) {
+  return tape::run_by_hand(step, keep, adjoint, finish, until.go_on, state, -1, options);
 }
 
 }  // namespace tidemark

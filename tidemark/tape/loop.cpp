@@ -32,6 +32,20 @@ class Recorded final : public schedule::Schedule {
   std::size_t at_ = 0;
 };
 
+// Taped, which tells its size, and not: both must come to one state, for the gradient would depend on the budget. The working state is then
+// that behind it.
+void try_first_step(Loop& loop) {
+  loop.tape(0);
+  std::vector<std::byte> taped;
+  loop.save(taped);
+  loop.restart();
+  loop.advance(0);
+  if (!loop.stands_at(taped))
+    fail(Error::Kind::usage,
+         "[checkpointed] the state behind the first step vs another where that step is taped; a step must "
+         "do the same for every scalar, and be compiled with -ffp-contract=off");
+}
+
 void reverse_unequal(Loop& loop, std::int64_t steps, const CheckpointOptions& options,
                      CheckpointReport& report) {
   if (steps != static_cast<std::int64_t>(options.steps.size()))
@@ -84,21 +98,12 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
          "them away",
          options.steps.size(), options.folder);
   if (!options.steps.empty()) {
+    try_first_step(loop);
+    loop.restart();
     reverse_unequal(loop, steps, options, report);
     return report;
   }
-  loop.tape(0);
-  {
-    std::vector<std::byte> taped;
-    loop.save(taped);
-    loop.restart();
-    loop.advance(0);
-    if (!loop.stands_at(taped))
-      fail(Error::Kind::usage,
-           "[checkpointed] the state behind the first step vs another where that step is taped; a step must "
-           "do the same for every scalar (and be compiled with -ffp-contract=off), for the gradient would "
-           "depend on the budget");
-  }
+  try_first_step(loop);
   report.tape = loop.settle();
   report.beside = loop.beside();
   // What is written is copied first.

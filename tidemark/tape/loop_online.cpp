@@ -125,19 +125,20 @@ class OnlineSweep {
     const Bytes free = d_.bytes - (s_.account.live - s_.report.beside);
     const std::int64_t places = d_.places - static_cast<std::int64_t>(on_disk_.size());
     schedule::TierSplits splits{0};
-    if (places > 0 && free >= s_.report.state + s_.report.tape) {
+    const std::int64_t length = s_.left - from;
+    if (places > 0 && free >= s_.report.state + s_.report.tape &&
+        choose(length, free, s_.report.state, s_.report.tape).forward_steps > length) {
       schedule::TierPrices prices{.write = d_.costs.write, .read = d_.costs.read, .hidden = false};
       prices.leaf = [&](std::int64_t n) {
         return static_cast<double>(
-            choose(std::min(n, s_.left - from), free, s_.report.state, s_.report.tape).forward_steps);
+            choose(std::min(n, length), free, s_.report.state, s_.report.tape).forward_steps);
       };
       prices.last = [&](std::int64_t n) { return schedule::TierPrices::Last{0, prices.leaf(n)}; };
-      splits = schedule::tier_splits(s_.left - from, places, prices, 2000);
+      splits = schedule::tier_splits(length, places, prices, 2000);
     }
     if (splits.size() > 1) {
-      s_.report.disk_slots =
-          std::max(s_.report.disk_slots, static_cast<std::int64_t>(on_disk_.size()) +
-                                             schedule::tier_shape(splits, s_.left - from).places);
+      s_.report.disk_slots = std::max(s_.report.disk_slots, static_cast<std::int64_t>(on_disk_.size()) +
+                                                                schedule::tier_shape(splits, length).places);
       s_.reverse_splits(splits, from, s_.left, free, to_base);
       if (in_memory) forget(from);
     } else {
