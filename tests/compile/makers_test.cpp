@@ -11,6 +11,7 @@
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/plan/smallest.h"
 
 namespace tidemark {
 namespace {
@@ -197,6 +198,33 @@ TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
   EXPECT_DOUBLE_EQ(coded->seconds, 56);
   EXPECT_FALSE(substitute(p, makers, again, {.budget = 185}).has_value()) << "no room for the code";
   EXPECT_FALSE(substitute(p, makers, plan::solve(p, {.makers = false}), {}).has_value()) << "nothing is run again";
+}
+
+// Looking at makers takes time, which the search for any plan at all at a tight budget would have needed.
+TEST(Makers, WhatFitsWithoutThemFitsWithThem) {
+  const Net p = net_of(60);
+  auto f = compile(value_and_grad(residual), {.device = two_threads()});
+  const Posed posed = pose(f.plan_for(p, input()).graph(), {.threads = 2});
+  Posed offered = posed;
+  add_makers(offered, {.threads = 2});
+  ASSERT_FALSE(offered.makers.empty());
+  const Bytes all = f.plan_for(p, input()).plan().peak,
+              least = plan::smallest_peak(posed.problem, {.time_limit = 0.3}).plan.peak;
+  int fit = 0;
+  for (int k = 2; k <= 10; k += 2) {
+    const auto planned = [&](const Posed& of, double seconds) {
+      return solve_with(of.problem, of.makers, {.budget = least + k * (all - least) / 1000, .time_limit = seconds}, false).plan;
+    };
+    const auto fits = [](const plan::Plan& plan) {
+      return plan.status == plan::Plan::Status::feasible || plan.status == plan::Plan::Status::optimal;
+    };
+    if (!fits(planned(posed, 0.02))) continue;
+    ++fit;
+    const plan::Plan plan = planned(offered, 0.06);  // times are the machine's
+    EXPECT_TRUE(fits(plan)) << k;
+    EXPECT_EQ(plan::check(offered.problem, plan), "");
+  }
+  EXPECT_GT(fit, 0);
 }
 
 TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {

@@ -80,6 +80,68 @@ std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Ma
   return sets;
 }
 
+// The problem without the makers' tasks and what only they make, and its ids in the whole.
+struct Bare {
+  plan::Problem problem;
+  std::vector<plan::TaskId> task;
+  std::vector<plan::BufferId> buffer;
+
+  Bare(const plan::Problem& whole, const std::vector<Maker>& makers) : problem(whole) {
+    std::vector<char> out(whole.tasks.size(), 0), used(whole.buffers.size(), 0);
+    for (const Maker& m : makers) {
+      for (const plan::TaskId t : m.run) out[static_cast<std::size_t>(t)] = 1;
+    }
+    std::vector<std::int32_t> task_here(whole.tasks.size(), -1), here(whole.buffers.size(), -1);
+    problem.tasks.clear();
+    for (std::size_t t = 0; t < whole.tasks.size(); ++t) {
+      if (out[t]) continue;
+      task_here[t] = static_cast<std::int32_t>(task.size());
+      task.push_back(static_cast<plan::TaskId>(t));
+      problem.tasks.push_back(whole.tasks[t]);
+    }
+    for (const Maker& m : makers) {
+      for (const plan::TaskId t : m.run) {
+        for (const plan::BufferId b : whole.tasks[static_cast<std::size_t>(t)].writes)
+          used[static_cast<std::size_t>(b)] = 2;
+      }
+    }
+    for (const plan::Task& t : problem.tasks) {
+      for (const auto* list : {&t.reads, &t.writes}) {
+        for (const plan::BufferId b : *list) used[static_cast<std::size_t>(b)] = 1;
+      }
+    }
+    problem.buffers.clear();
+    for (std::size_t b = 0; b < whole.buffers.size(); ++b) {
+      if (used[b] == 2) continue;
+      here[b] = static_cast<std::int32_t>(buffer.size());
+      buffer.push_back(static_cast<plan::BufferId>(b));
+      problem.buffers.push_back(whole.buffers[b]);
+    }
+    const auto rename = [&](plan::BufferId& b) { b = here[static_cast<std::size_t>(b)]; };
+    for (plan::Task& t : problem.tasks) {
+      for (auto* list : {&t.reads, &t.writes}) std::for_each(list->begin(), list->end(), rename);
+      for (auto& [from, to] : t.in_place) rename(from), rename(to);
+      if (t.instead_of >= 0) t.instead_of = task_here[static_cast<std::size_t>(t.instead_of)];
+    }
+    std::for_each(problem.outputs.begin(), problem.outputs.end(), rename);
+  }
+
+  Plan in_whole(Plan plan) const {
+    const auto rename = [&](plan::BufferId& b) {
+      if (b >= 0) b = buffer[static_cast<std::size_t>(b)];
+    };
+    for (plan::Step& s : plan.steps) {
+      if (s.kind == plan::Step::Kind::run)
+        s.id = task[static_cast<std::size_t>(s.id)];
+      else
+        rename(s.id);
+      for (auto& [from, to] : s.in_place) rename(from), rename(to);
+    }
+    for (plan::Placement& p : plan.placements) rename(p.buffer);
+    return plan;
+  }
+};
+
 class Choosing {
  public:
   Choosing(const plan::Problem& problem, const std::vector<Maker>& makers, const plan::Options& options,
@@ -121,7 +183,6 @@ class Choosing {
     }
     // Makers widen the choice: what fits without them is not refused because looking at them takes time.
     if (!has_plan(chosen.plan)) take(chosen.plan, solve_without());
-    if (!has_plan(chosen.plan)) take(chosen.plan, smallest_within(1));
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
@@ -164,10 +225,13 @@ class Choosing {
     if (&problem != &problem_ || start != nullptr) options.warm_start = start;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
   }
+  // As if there were no makers on offer: a larger problem is searched less in the same time, even with all of it forbidden.
   Plan solve_without() const {
+    const Bare bare(problem_, makers_);
     plan::Options options = options_;
-    options.makers = false;
-    return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
+    options.warm_start = nullptr;
+    static const std::vector<Maker> none;
+    return bare.in_whole(Choosing(bare.problem, none, options, minimum_).run().plan);
   }
   // The search for the smallest peak goes other ways than that for the least time: what it finds may fit.
   Plan smallest_within(double share) const {
