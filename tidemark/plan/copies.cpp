@@ -76,9 +76,10 @@ std::vector<TaskId> with_required_copies(const Model& model, const std::vector<T
   return runs;
 }
 
-std::vector<char> last_fetches(const Model& model, const std::vector<TaskId>& runs) {
-  std::vector<char> last(runs.size(), 0);
-  if (!model.has_copies()) return last;
+CopyUses copy_uses(const Model& model, const std::vector<TaskId>& runs) {
+  CopyUses uses;
+  uses.last.assign(runs.size(), 0);
+  if (!model.has_copies()) return uses;
   // From the end: whether the copy of a buffer in a tier is wanted later.
   std::vector<char> wanted(model.copies.size() / 3, 0);
   for (std::size_t c = 0; c < wanted.size(); ++c) {
@@ -90,11 +91,16 @@ std::vector<char> last_fetches(const Model& model, const std::vector<TaskId>& ru
     char& w = wanted[at(runs[i] - model.tasks) / 3];
     if (model.kind[at(runs[i])] == Model::Kind::evict) w = 0;
     if (model.kind[at(runs[i])] == Model::Kind::fetch) {
-      last[i] = !w;
+      uses.last[i] = !w;
       w = 1;
     }
   }
-  return last;
+  for (std::size_t c = 0; c < wanted.size(); ++c) {
+    const Model::Copy copy = model.copies[3 * c];
+    if (!wanted[c] && model.problem->buffers[at(copy.buffer)].start == copy.tier)
+      uses.unwanted.push_back(copy.buffer);
+  }
+  return uses;
 }
 
 Clock clock_of(const Model& model, const std::vector<TaskId>& runs) {
@@ -116,7 +122,12 @@ Clock clock_of(const Model& model, const std::vector<TaskId>& runs) {
     used[at(start)] += p.size(b);
     if (model.first_copy[at(b)] >= 0) held[at(model.evict_of(b, start) - model.tasks) / 3] = 1;
   }
-  const auto last = last_fetches(model, runs);
+  const CopyUses uses = copy_uses(model, runs);
+  for (const BufferId b : uses.unwanted) {
+    const TierId start = p.buffers[at(b)].start;
+    used[at(start)] -= p.size(b);
+    held[at(model.evict_of(b, start) - model.tasks) / 3] = 0;
+  }
   double now = 0;
   const auto arrive = [&](BufferId b) {
     Copying& c = copying[at(b)];
@@ -157,7 +168,7 @@ Clock clock_of(const Model& model, const std::vector<TaskId>& runs) {
       default:
         c.done = in_free[at(tier)] = std::max(now, in_free[at(tier)]) + model.copy_seconds(b, tier, false);
         c.coming = tier;
-        c.last = last[i];
+        c.last = uses.last[i];
     }
   }
   for (BufferId b = 0; b < static_cast<BufferId>(copying.size()); ++b) arrive(b);

@@ -20,7 +20,12 @@ struct Clock {
 };
 Clock clock_of(const Model& model, const std::vector<TaskId>& runs);
 
-// Places of fetches behind which the copy in the tier is of no more use.
-std::vector<char> last_fetches(const Model& model, const std::vector<TaskId>& runs);
+struct CopyUses {
+  std::vector<char>
+      last;  // by place in the sequence: a fetch behind which the copy in the tier is of no more use
+  std::vector<BufferId>
+      unwanted;  // what a tier has from the start and nothing fetches: its room is free at once
+};
+CopyUses copy_uses(const Model& model, const std::vector<TaskId>& runs);
 
 }  // namespace tidemark::plan

@@ -11,7 +11,11 @@ std::vector<Step> steps_of(const Timeline& line) {
   steps.reserve(static_cast<std::size_t>(line.run_count()) * 2);
   std::vector<char> coming(m.has_copies() ? static_cast<std::size_t>(m.buffers) : 0, 0);
   std::vector<Model::Pair> pairs;
-  const auto last = last_fetches(m, line.runs());
+  const CopyUses uses = copy_uses(m, line.runs());
+  for (const BufferId b : uses.unwanted)
+    steps.push_back({.kind = Step::Kind::discard,
+                     .id = b,
+                     .tier = m.problem->buffers[static_cast<std::size_t>(b)].start});
   std::vector<std::pair<TierId, bool>> from(
       coming.size());  // of a fetch under way: its tier, and whether it is the last
   std::size_t place = 0;
@@ -37,7 +41,7 @@ std::vector<Step> steps_of(const Timeline& line) {
       } else {
         steps.push_back({.kind = Step::Kind::fetch, .id = copy.buffer, .tier = copy.tier});
         coming[static_cast<std::size_t>(copy.buffer)] = 1;
-        from[static_cast<std::size_t>(copy.buffer)] = {copy.tier, last[place - 1] != 0};
+        from[static_cast<std::size_t>(copy.buffer)] = {copy.tier, uses.last[place - 1] != 0};
       }
       continue;
     }

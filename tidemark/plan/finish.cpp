@@ -22,6 +22,7 @@ class Builder {
         live_(problem.buffers.size(), false),
         updated_(problem.buffers.size(), false),
         ended_(problem.buffers.size(), false),
+        discarded_(problem.buffers.size(), false),
         read_by_(problem.buffers.size(), -1) {
     in_tier_.assign(p_.tiers.size(), 0);
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
@@ -37,6 +38,7 @@ class Builder {
   }
 
   Plan build() {
+    discard_unread();
     std::size_t touch = 0;
     for (Step& run : runs_) {
       const Task& task = p_.tasks[at(run.id)];
@@ -97,6 +99,27 @@ class Builder {
     plan_.seconds += t.latency_seconds + static_cast<double>(size(at(b))) / rate;
   }
 
+  void discard(BufferId b) {
+    if (discarded_[at(b)]) return;
+    discarded_[at(b)] = true;
+    add(Step::Kind::discard, b, p_.buffers[at(b)].start);
+    in_tier_[at(p_.buffers[at(b)].start)] -= size(at(b));
+  }
+
+  // What a tier has from the start and no run reads leaves its room to others at once.
+  void discard_unread() {
+    std::vector<bool> read(p_.buffers.size(), false), made(p_.buffers.size(), false);
+    for (const Step& run : runs_) {
+      for (const BufferId b : p_.tasks[at(run.id)].reads) read[at(b)] = true;
+      for (const BufferId b : p_.tasks[at(run.id)].writes) made[at(b)] = true;
+    }
+    for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
+      const Buffer& buffer = p_.buffers[b];
+      if (buffer.start < 0 || buffer.end == buffer.start || read[b] || (needs_move(b) && !made[b])) continue;
+      discard(static_cast<BufferId>(b));
+    }
+  }
+
   void bring(BufferId b) {
     if (live_[at(b)] || p_.buffers[at(b)].start < 0) return;
     copy(Step::Kind::fetch, b, p_.buffers[at(b)].start);
@@ -134,10 +157,7 @@ class Builder {
       if (ended_[at(b)]) return;
       ended_[at(b)] = true;
       const bool there = buffer.end >= 0 && buffer.end == buffer.start && !updated_[at(b)];
-      if (buffer.start >= 0 && buffer.end != buffer.start) {
-        add(Step::Kind::discard, b, buffer.start);
-        in_tier_[at(buffer.start)] -= size(at(b));
-      }
+      if (buffer.start >= 0 && buffer.end != buffer.start) discard(b);
       if (buffer.end >= 0 && !there) {
         if (buffer.end != buffer.start) in_tier_[at(buffer.end)] += size(at(b));
         if (in_tier_[at(buffer.end)] > p_.tiers[at(buffer.end)].bytes && plan_.reason.empty()) {
@@ -167,8 +187,9 @@ class Builder {
   std::vector<Step> runs_;
   std::vector<Next> next_;  // in the order of the runs' reads and writes
   std::vector<bool> live_, is_output_;
-  std::vector<bool> updated_;  // what `start` left in the tier is an older version
-  std::vector<bool> ended_;    // has had its last use
+  std::vector<bool> updated_;    // what `start` left in the tier is an older version
+  std::vector<bool> ended_;      // has had its last use
+  std::vector<bool> discarded_;  // from the tier in which it starts
   std::vector<std::int32_t> read_by_;
   std::vector<Bytes> in_tier_;
   Bytes now_ = 0;

@@ -65,9 +65,22 @@ void Search::consider() {
   }
 }
 
+bool Search::in_listed_order(const std::vector<TaskId>& runs) const {
+  std::vector<char> seen(static_cast<std::size_t>(model_->tasks), 0);
+  TaskId last = -1;
+  for (const TaskId t : runs) {
+    const TaskId group = model_->group[static_cast<std::size_t>(t)];
+    if (group < 0 || seen[static_cast<std::size_t>(group)]) continue;
+    if (group < last) return false;
+    seen[static_cast<std::size_t>(group)] = 1;
+    last = group;
+  }
+  return true;
+}
+
 bool Search::offer(const std::vector<TaskId>& runs) {
   line_.assign(runs, kRoom);
-  if (!line_.sound()) return false;
+  if (!line_.sound() || (!options_.reorder && !in_listed_order(runs))) return false;
   if (!options_.recompute && line_.run_count() > static_cast<std::int32_t>(model_->order.size()))
     return false;
   consider();
@@ -304,9 +317,15 @@ bool Search::remove_and_reorder() {
   std::vector<TaskId> runs = line_.runs();
   std::vector<std::size_t> extra;
   std::vector<char> seen(static_cast<std::size_t>(model_->all), 0);
+  // A second fetch is no second run: what it brings back was given up.
+  const auto brings_back = [&](TaskId t) {
+    if (t >= model_->tasks) return true;
+    const auto writes = model_->writes[static_cast<std::size_t>(t)];
+    return std::any_of(writes.begin(), writes.end(), [&](BufferId b) { return line_.copies_of(b) > 0; });
+  };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     char& s = seen[static_cast<std::size_t>(runs[i])];
-    if (s) extra.push_back(i);
+    if (s && !brings_back(runs[i])) extra.push_back(i);
     s = 1;
   }
   if (extra.empty()) return false;
@@ -475,6 +494,8 @@ void Search::race(const std::function<bool()>& go_on) {
 void Search::improve(const std::function<bool()>& go_on) {
   if (starts_.empty() || !options_.recompute) return;
   race(go_on);
+  // Starts that fit the budget may all be over a tier's capacity.
+  if (!found()) return;
   rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
   relink();
   for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;

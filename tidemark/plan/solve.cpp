@@ -178,7 +178,7 @@ class Solver {
     } else {
       search.improve([&] {
         prove_early(search);
-        if (!probed && limit.fraction() > kProbe) {
+        if (!probed && search.found() && limit.fraction() > kProbe) {
           probed = true;
           if (far_from_packed(search.best())) return false;
         }
@@ -289,6 +289,12 @@ class Solver {
     plan.status = tried_all_ ? Plan::Status::infeasible : Plan::Status::timed_out;
     // Live bytes that fit are no plan where the offsets do not.
     if (least_peak <= budget_) least_peak = least_packed;
+    if (least_peak == std::numeric_limits<Bytes>::max()) {
+      // No budget would help, so it is not infeasible in the sense of the format.
+      plan.status = Plan::Status::timed_out;
+      plan.reason = "[solve] no plan found: in all that was tried, what is copied out does not fit its tier";
+      return plan;
+    }
     plan.smallest_peak = least_peak;
     plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}",
                               format_bytes(budget_, least_peak), format_bytes(least_peak, budget_));

@@ -1,0 +1,69 @@
+// Buffers that start or end in a tier: small problems on which copies and the room for them once went wrong.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tidemark/plan/finish.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark::plan {
+namespace {
+
+Options rounds(Bytes budget) {
+  Options o;
+  o.budget = budget;
+  o.effort = 200;
+  o.time_limit = 1e9;
+  return o;
+}
+
+// b0 is copied out behind its last use and must come back, a second fetch from the same tier.
+TEST(SolveTiers, AnOutputThatEndsInATierIsFetchedBack) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "back",
+    "buffers": [{"name": "b0", "bytes": 8, "start": "t", "end": "t"}, {"name": "b1", "bytes": 1}],
+    "tasks": [{"name": "k0", "reads": [0], "writes": [0], "seconds": 9, "once": true},
+              {"name": "k1", "reads": [0], "writes": [1], "seconds": 0}],
+    "outputs": [0, 1],
+    "tiers": {"t": {"write_bytes_per_second": 2, "read_bytes_per_second": 4, "latency_seconds": 0, "bytes": 35}}})");
+  const Plan plan = solve(p, rounds(9));
+  ASSERT_FALSE(plan.steps.empty()) << plan.reason;
+  EXPECT_EQ(check(p, plan), "");
+  EXPECT_EQ(plan.live_peak, 9);
+}
+
+// b0 fills the tier and nothing needs it: what ends there fits only once it is discarded.
+Problem full_tier() {
+  return read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "full",
+    "buffers": [{"name": "b0", "bytes": 6, "start": "t"}, {"name": "b1", "bytes": 6, "end": "t"},
+                {"name": "b2", "bytes": 2}, {"name": "b3", "bytes": 4, "end": "t"}],
+    "tasks": [{"name": "k0", "reads": [], "writes": [1, 2], "seconds": 8},
+              {"name": "o0", "reads": [0, 0], "writes": [2], "seconds": 4, "optional": true},
+              {"name": "k1", "reads": [1], "writes": [3], "seconds": 6}],
+    "outputs": [1, 3],
+    "tiers": {"t": {"write_bytes_per_second": 2, "read_bytes_per_second": 4, "latency_seconds": 1, "bytes": 11}}})");
+}
+
+TEST(SolveTiers, ACopyThatNothingFetchesLeavesItsRoomAtOnce) {
+  const Problem p = full_tier();
+  const Plan plan = solve(p, rounds(10));
+  ASSERT_FALSE(plan.steps.empty()) << plan.reason;
+  EXPECT_EQ(check(p, plan), "");
+}
+
+TEST(SolveTiers, FinishDiscardsWhatNoRunReads) {
+  const Problem p = full_tier();
+  const Plan plan = finish(p, {{Step::Kind::run, 0, -1, {}}, {Step::Kind::run, 2, -1, {}}}, {});
+  EXPECT_EQ(plan.reason, "");
+  EXPECT_EQ(check(p, plan), "");
+}
+
+TEST(SolveTiers, ATierTooSmallForItAllIsSaidAndNoPeakIsMadeUp) {
+  Problem p = full_tier();
+  p.tiers[0].bytes = 8;
+  const Plan plan = solve(p, rounds(1000));
+  EXPECT_TRUE(plan.steps.empty());
+  EXPECT_FALSE(plan.smallest_peak);
+  EXPECT_NE(plan.reason.find("does not fit its tier"), std::string::npos) << plan.reason;
+}
+
+}  // namespace
+}  // namespace tidemark::plan
