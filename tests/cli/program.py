@@ -63,10 +63,21 @@ class Cli(unittest.TestCase):
             self.assertEqual(schema.errors(value, json.load(f)), [])
         return value
 
+    @staticmethod
+    def wait_until_caught(process):
+        """Until the program has a handler for Ctrl-C, however slowly it starts."""
+        while process.poll() is None:
+            with open(f"/proc/{process.pid}/status") as status:
+                caught = next(line.split()[1] for line in status if line.startswith("SigCgt"))
+            if int(caught, 16) >> (signal.SIGINT - 1) & 1:
+                return
+            time.sleep(0.01)
+
     def interrupt(self, *args, when=None, after=1.0):
         """Sends Ctrl-C once `when`() holds, or after some seconds."""
         process = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
+        self.wait_until_caught(process)
         if when is None:
             time.sleep(after)
         else:
