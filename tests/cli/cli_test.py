@@ -163,6 +163,19 @@ class Planning(Cli):
         lie["peak_bound"] += 1
         self.says(NO, "proof", "check", self.chain, self.file("lie.json", json.dumps(lie)))
 
+    def test_no_plan_at_any_budget(self):
+        # What ends in the tier is larger than it.
+        with open(self.chain) as f:
+            problem = json.load(f)
+        problem["tiers"] = {"host": {"write_bytes_per_second": 1, "read_bytes_per_second": 1, "latency_seconds": 0,
+                                     "bytes": 1}}
+        problem["buffers"][problem["outputs"][0]]["end"] = "host"
+        none = self.file("none.json", json.dumps(problem))
+        for verb in (["smallest"], ["plan", "--budget", "min"], ["frontier"]):
+            self.says(NO, "no plan", verb[0], none, *verb[1:], "--time", "100ms")
+        result = self.run_it("smallest", none, "--time", "100ms", "--json", code=NO)
+        self.assertNotIn("smallest_peak", json.loads(result.stdout))
+
     def test_smallest(self):
         answer = self.json_of("smallest", "smallest", self.chain, "--time", "100ms")
         self.assertLessEqual(answer["peak_bound"], answer["smallest_peak"])
@@ -242,6 +255,9 @@ class Planning(Cli):
         self.run_it("schedule", "revolve", "--steps", "0", "--slots", "10", code=WRONG)
         self.run_it("schedule", "revolve", "--steps", "10", "--slots", "0", code=WRONG)
         self.says(WRONG, "revolve", "schedule", "revolver", "--steps", "10")
+        self.says(WRONG, "--slots means nothing to sqrt", "schedule", "sqrt", "--steps", "10", "--slots", "3")
+        self.says(WRONG, "give one of them", "schedule", "periodic", "--steps", "10")
+        self.says(WRONG, "fewer steps or slots", "schedule", "disk_revolve", "--steps", "100000", "--slots", "100")
 
     def test_interrupt_keeps_the_best_plan(self):
         # A ladder on which the bound is not met at once, so that the search is still running.

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tidemark/base/error.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/proof.h"
 
 namespace tidemark::plan {
 namespace {
@@ -30,11 +32,14 @@ TEST(Frontier, IsMonotoneAndChecked) {
   const Problem p = there_and_back(8);
   ASSERT_EQ(verify(p), "");
   for (const bool offsets : {false, true}) {
-    const auto points = frontier(p, {.points = 4, .solve = {.time_limit = 60, .effort = 40, .offsets = offsets}});
+    const auto points =
+        frontier(p, {.points = 4, .solve = {.time_limit = 60, .effort = 40, .offsets = offsets}});
     ASSERT_GE(points.size(), 4u);
     for (std::size_t i = 0; i < points.size(); ++i) {
       EXPECT_EQ(check(p, points[i].plan), "");
       EXPECT_EQ(points[i].plan.budget, points[i].budget);
+      EXPECT_EQ(verify_proof(p, points[i].plan), "") << i;
+      EXPECT_TRUE(points[i].plan.seconds_bound) << i;
       EXPECT_LE(points[i].seconds_bound, points[i].plan.seconds * (1 + 1e-9));
       if (i == 0) continue;
       EXPECT_LT(points[i - 1].budget, points[i].budget);
@@ -46,6 +51,8 @@ TEST(Frontier, IsMonotoneAndChecked) {
     EXPECT_GT(points.front().plan.seconds, floor_seconds(p));
   }
 }
+
+TEST(Frontier, HasTwoEnds) { EXPECT_THROW(frontier(there_and_back(2), {.points = 1}), Error); }
 
 TEST(Frontier, StopsWhenTold) {
   const Problem p = there_and_back(8);

@@ -7,6 +7,7 @@
 #include "random_problem.h"
 #include "tidemark/base/error.h"
 #include "tidemark/plan/finish.h"
+#include "tidemark/plan/frontier.h"
 #include "tidemark/plan/frugal.h"
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/proof.h"
@@ -95,6 +96,51 @@ TEST(SmallestPeak, SolveFindsNothingBelow) {
         EXPECT_TRUE(solve(p, o).steps.empty()) << offsets << ": " << o.budget << " is below " << least.budget;
       }
     }
+  }
+}
+
+TEST(SmallestPeak, IsAsFastAsSolveWithinTheSameBytesAndProvesIt) {
+  for (const std::uint64_t seed : {8}) {
+    RandomProblem shape;
+    shape.tasks = 17;
+    shape.tiers = false;
+    const Problem p = random_problem(seed, shape);
+    Options o = counted();
+    o.effort = 200;
+    o.offsets = false;
+    const SmallestPeak least = smallest_peak(p, o);
+    o.budget = least.budget;
+    const Plan plan = solve(p, o);
+    EXPECT_LE(least.plan.seconds, plan.seconds * 1.02) << seed;
+    ASSERT_TRUE(least.plan.seconds_bound) << seed;
+    EXPECT_EQ(verify_proof(p, least.plan), "") << seed;
+    EXPECT_EQ(least.plan.peak_bound, least.bound) << seed;
+  }
+}
+
+TEST(SmallestPeak, SaysThatThereIsNoPlan) {
+  Problem p = there_and_back(3);
+  p.tiers = {{.name = "t", .write_bytes_per_second = 1, .read_bytes_per_second = 1, .bytes = 50}};
+  p.buffers[6].end = 0;
+  ASSERT_EQ(verify(p), "");
+  const SmallestPeak none = smallest_peak(p, counted());
+  EXPECT_EQ(none.budget, -1);
+  EXPECT_TRUE(none.plan.steps.empty());
+  EXPECT_NE(none.plan.reason.find("does not fit its tier"), std::string::npos) << none.plan.reason;
+  EXPECT_TRUE(frontier(p, {.points = 3, .solve = counted()}).empty());
+}
+
+TEST(SmallestPeak, SolveFindsWhatItFound) {
+  for (const std::uint64_t seed : {1, 4}) {
+    RandomProblem shape;
+    shape.tasks = 18;
+    shape.tiers = false;
+    const Problem p = random_problem(seed, shape);
+    Options o = counted();
+    o.bounds = o.offsets = false;
+    o.budget = smallest_peak(p, o).budget;
+    if (o.budget < 0) continue;
+    EXPECT_FALSE(solve(p, o).steps.empty()) << seed << " at " << o.budget;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
+#include "tidemark/cli/plan_report.h"
 #include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/solve_options.h"
 #include "tidemark/plan/budget.h"
@@ -73,6 +74,13 @@ class FrontierVerb : public Command {
       ProgressLine line;
       options.solve.progress = progress_on(line);
       points = plan::frontier(problem, options);
+    }
+    if (points.empty() && !was_interrupted()) {
+      plan::Options any = options_.get();
+      any.effort = 0;
+      fmt::print(stderr, "tidemark: [frontier] no plan at any budget: {}\n",
+                 why_infeasible(plan::solve(problem, any)));
+      return Exit::no;
     }
     json_ ? print_json(points) : print_table(problem, points);
     if (was_interrupted()) {

@@ -38,8 +38,7 @@ class ScheduleVerb : public Command {
 
   int run() override {
     if (spec_.steps < 1) fail(Error::Kind::usage, "[schedule] --steps {} vs at least 1", spec_.steps);
-    if (name_ != "periodic" && spec_.period != schedule::Spec{}.period)
-      fail(Error::Kind::usage, "[schedule] --period means nothing to {}", name_);
+    refuse_unused();
     if (spec_.steps > kMostSteps) refuse_to_carry_out();
     schedule::Counts counts;
     spec_.watch = [] {
@@ -76,6 +75,21 @@ class ScheduleVerb : public Command {
 
  private:
   struct Interrupted {};
+
+  // An option that changes nothing is a mistake about the schedule.
+  void refuse_unused() const {
+    const std::string_view uses = schedule::schedule_named(name_).uses;
+    const auto refuse = [&](const char* option, bool given, bool used) {
+      if (given && !used) fail(Error::Kind::usage, "[schedule] {} means nothing to {}", option, name_);
+    };
+    const auto names = [&](std::string_view field) { return uses.find(field) != std::string_view::npos; };
+    refuse("--period", spec_.period != 0, names("period"));
+    refuse("--slots", spec_.slots != 0, uses.starts_with("slots"));
+    refuse("--disk-slots", spec_.disk_slots != 0, names("disk_slots"));
+    refuse("--write and --read", spec_.write != 0 || spec_.read != 0, names("costs"));
+    refuse("--disk-write and --disk-read", spec_.disk_write != 0 || spec_.disk_read != 0,
+           names("costs") && name_ != "revolve");
+  }
 
   // More than are counted within minutes.
   [[noreturn]] void refuse_to_carry_out() const {

@@ -19,7 +19,9 @@ class SmallestVerb : public Command {
     source_.declare(args);
     options_.declare(args);
     args.option("-o,--output", output_, "Write the plan there");
-    args.flag("--json", json_, "Print {smallest_peak, peak_bound, seconds, why}");
+    args.flag(
+        "--json", json_,
+        "Print {smallest_peak, peak_bound, seconds, why}; the first and third only where there is a plan");
     args.footer("Example: tidemark smallest problem.json --time 2s");
   }
 
@@ -34,12 +36,16 @@ class SmallestVerb : public Command {
       least = plan::smallest_peak(problem, options);
     }
     if (!output_.empty()) write_file(output_, plan::write_plan(problem, least.plan));
+    const bool answered = least.budget >= 0;
     if (json_) {
       JsonWriter w;
-      w.begin_object().field("smallest_peak", least.budget).field("peak_bound", least.bound);
-      w.field("seconds", least.plan.seconds).field("why", least.why).end_object();
+      w.begin_object();
+      if (answered) w.field("smallest_peak", least.budget);
+      w.field("peak_bound", least.bound);
+      if (answered) w.field("seconds", least.plan.seconds);
+      w.field("why", answered ? least.why : least.plan.reason).end_object();
       fmt::print("{}\n", w.text());
-    } else {
+    } else if (answered) {
       Table table;
       add_rows(table, problem, least.plan);
       table.row("smallest", fmt::format("{} ({} bytes)", format_bytes(least.budget), least.budget));
@@ -49,6 +55,10 @@ class SmallestVerb : public Command {
                                                    static_cast<double>(std::max<Bytes>(least.budget, 1)))));
       table.row("why", least.why);
       table.print();
+    }
+    if (!answered) {
+      fmt::print(stderr, "tidemark: [smallest] no plan at any budget: {}\n", why_infeasible(least.plan));
+      return was_interrupted() ? Exit::interrupted : Exit::no;
     }
     if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; this is the smallest so far\n");
     return was_interrupted() ? Exit::interrupted : Exit::done;

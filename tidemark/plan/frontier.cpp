@@ -19,7 +19,7 @@ class Curve {
     const Bytes most = keep_everything();
     if (points_.empty()) return {};
     const Bytes least = find_least(most);
-    const int between = std::max(options_.points, 2) - 1;
+    const int between = options_.points - 1;
     // From the top: the neighbour above is the nearest plan that needs only a little more room.
     const Bytes step = (most - least) / between;
     for (int i = between - 1; i > 0 && step > 0 && !stopped_; --i) add(least + step * i);
@@ -35,7 +35,10 @@ class Curve {
     options.budget = -1;
     FrontierPoint point;
     point.plan = run_planner(*find_planner("store_all"), problem_, options);
-    if (point.plan.status == Plan::Status::timed_out) return 0;
+    // In the list's order what ends in a tier may not fit it; in another it may.
+    if (point.plan.status == Plan::Status::timed_out)
+      point.plan = run_planner(*find_planner("solve"), problem_, options);
+    if (point.plan.steps.empty() && !problem_.tasks.empty()) return 0;
     point.budget = point.plan.budget = point.plan.peak;
     point.seconds_bound = floor_seconds(problem_);
     points_.push_back(std::move(point));
@@ -115,7 +118,8 @@ class Curve {
 }  // namespace
 
 std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) {
-  if (options.points < 1) fail(Error::Kind::usage, "[frontier] {} points vs at least one", options.points);
+  if (options.points < 2)
+    fail(Error::Kind::usage, "[frontier] {} points vs at least the two ends", options.points);
   return Curve(problem, options).run();
 }
 

@@ -21,8 +21,8 @@ struct FrontierOptions {
   Options solve = {};
 };
 
-// By rising budget, the last keeps everything. Each point starts from its neighbour's plan. Empty where
-// even that is no plan (a tier is too small).
+// By rising budget, the last keeps everything. Each point starts from its neighbour's plan. Empty where no plan is found whatever the
+// budget (a tier is too small).
 TIDEMARK_API std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options = {});
 
 }  // namespace tidemark::plan

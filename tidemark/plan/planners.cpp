@@ -35,7 +35,8 @@ namespace {
 constexpr Planner kPlanners[] = {
     {"solve", "ours: order, recomputation, makers, in place and tiers together, with a bound and its proof",
      solve},
-    {"store_all", "runs the list once and keeps every buffer until its last use, in place where it can", named::store_all},
+    {"store_all", "runs the list once and keeps every buffer until its last use, in place where it can",
+     named::store_all},
     {"recompute_all", "keeps nothing over the turn; every later task makes again what it reads",
      named::recompute_all},
     {"every_k", "keeps every k-th value that crosses the turn", named::every_k},
@@ -63,6 +64,8 @@ constexpr Planner kPlanners[] = {
     {"annealing", "simulated annealing over what is kept over the turn", named::annealing},
     {"evolutionary", "a genetic algorithm over what is kept over the turn", named::evolutionary},
 };
+
+constexpr double kProofSeconds = 0.1;
 
 // A planner that says no without saying why: the peak that must be live proves it, or storing all is the least known.
 void give_evidence(const Problem& problem, Plan& plan) {
@@ -101,6 +104,13 @@ Plan run_planner(const Planner& planner, const Problem& problem, const Options& 
   plan.problem_hash = hash(problem);
   plan.budget = options.budget;
   give_evidence(problem, plan);
+  // Planners that decide on runs alone state the floor, which needs a proof like any bound.
+  if (plan.seconds_bound && plan.proof.json.empty()) {
+    const BoundResult floor =
+        bound(problem, {.time_limit = kProofSeconds, .branch = false, .stages = false, .peak = false});
+    plan.seconds_bound = std::min(*plan.seconds_bound, floor.seconds);
+    plan.proof = floor.proof;
+  }
   const std::string broken = check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "[{}] {}", planner.name, broken);
   return plan;

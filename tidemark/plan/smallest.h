@@ -8,13 +8,15 @@
 namespace tidemark::plan {
 
 struct SmallestPeak {
-  Bytes budget = 0;  // of `plan`: its peak, offsets included where they are asked for
-  Bytes bound = 0;   // no plan has fewer bytes live at its peak
-  Plan plan;         // its `proof` holds the certificate of the bound
-  std::string why;   // for people: which buffers must be live together, and when
+  Bytes budget =
+      -1;  // of `plan`: its peak, offsets included where they are asked for; -1: no plan, its `reason` says why
+  Bytes bound = 0;  // no plan has fewer bytes live at its peak
+  Plan plan;        // the fastest found for `budget`; its `proof` holds the certificates of both bounds
+  std::string why;  // for people: which buffers must be live together, and when
 };
 
-// Halves the range between the bound and what is reached, each step from the plan before; options.time_limit is for all of them.
+// Goes down from the plan that keeps everything towards the bound, then looks for the fastest plan within what it reached;
+// options.time_limit is for all of it.
 TIDEMARK_API SmallestPeak smallest_peak(const Problem& problem, const Options& options = {});
 
 }  // namespace tidemark::plan

@@ -6,11 +6,14 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/emit.h"
+#include "tidemark/plan/exact.h"
+#include "tidemark/plan/fewest.h"
 #include "tidemark/plan/finish.h"
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/search.h"
@@ -29,6 +32,7 @@ constexpr double kProbe = 0.2;   // when in a search its best is packed to see w
 constexpr double kLate = 0.8;    // of the search's time: too late to search again
 constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
 constexpr double kAgain = 0.5;   // of what is left, for a search with fewer live bytes
+constexpr double kWhole = 0.25;  // of what is left, to look at every state of a tiny problem
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 // Steps and live figures of a sequence, as replay sees them.
@@ -56,9 +60,10 @@ double search_seconds(const Problem& problem, const Options& options) {
 
 class Solver {
  public:
-  Solver(const Problem& problem, const Options& options)
+  Solver(const Problem& problem, const Options& options, bool below)
       : problem_(problem),
         options_(options),
+        below_(below),
         limit_(search_seconds(problem, options), options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
         budget_(options.budget < 0 ? kNoLimit : options.budget) {}
@@ -143,16 +148,21 @@ class Solver {
     search.set_enough(enough());
   }
 
+  SearchOptions search_options(Bytes live) const {
+    return {.budget = live,
+            .seed = options_.seed,
+            .reorder = options_.reorder,
+            .recompute = options_.recompute,
+            .tiers = options_.tiers,
+            .blocks = options_.blocks,
+            .enough = enough()};
+  }
+
   // Searches within `live` bytes; the arena may need more than is live, so solve asks again with fewer, and from what it had.
   std::vector<TaskId> search(Bytes live, const std::vector<TaskId>& from, std::uint64_t again,
                              Bytes& least_peak) {
-    SearchOptions o{.budget = live,
-                    .seed = options_.seed + again,
-                    .reorder = options_.reorder,
-                    .recompute = options_.recompute,
-                    .tiers = options_.tiers,
-                    .blocks = options_.blocks,
-                    .enough = enough()};
+    SearchOptions o = search_options(live);
+    o.seed += again;
     std::vector<TaskId> near_by;
     if (!from.empty()) {
       Limit share(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
@@ -161,11 +171,15 @@ class Solver {
       if (limit_.time_is_up() || limit_.fraction() > kLate) return near_by;
     }
     Limit limit = limit_.rest(again == 0 ? 1 : kAgain);
+    const Exact whole = search_whole(live);
+    if (whole.complete && !model_.has_copies() && fits(whole.runs, live)) return whole.runs;
     Search search(model_, o, limit);
     if (near_by.empty() || !search.start_from_offer(near_by)) {
       if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
+      if (!whole.runs.empty()) search.offer(whole.runs);
       search.start();
     }
+    none_exists_ = whole.complete && whole.runs.empty() && live == budget_;
     const auto ask = [&](const char* phase) {
       const bool yes = go_on(phase, search.best_seconds());
       if (!yes) limit_.stop();
@@ -189,6 +203,67 @@ class Solver {
     least_peak = search.least_peak();
     tried_all_ = search.tried_all();
     return search.best();
+  }
+
+  bool fits(const std::vector<TaskId>& runs, Bytes live) const {
+    if (runs.empty()) return false;
+    Timeline line(model_);
+    line.assign(runs, 0);
+    return line.peak() <= live;
+  }
+
+  Exact search_whole(Bytes live) const {
+    if (!is_tiny(model_) || (model_.has_copies() && !options_.tiers)) return {};
+    return exact(model_, {.budget = live, .reorder = options_.reorder, .recompute = options_.recompute},
+                 limit_.rest(kWhole));
+  }
+
+  // No start fits: down to the budget as smallest_peak goes, then the same starts with other random numbers, while there is time. Where
+  // rounds are counted, once. What it finds is improved.
+  void go_below(Bytes have) {
+    Limit limit = limit_.rest(1);
+    limit.ask([this] { return go_on("few bytes", std::numeric_limits<double>::infinity()); });
+    std::vector<TaskId> found;
+    std::set<Bytes> tried;  // live peaks: the same again is as a rule the same plan
+    const auto take = [&](const std::vector<TaskId>& runs) {
+      Timeline line(model_);
+      line.assign(runs, 0);
+      const bool new_peak = line.peak() < have && tried.insert(line.peak()).second;
+      // Copies that are half in place are no plan.
+      if (runs.empty() || !new_peak || (model_.has_copies() && !is_plan(line))) return have;
+      Plan plan = plan_of(problem_, model_, runs);
+      if (options_.offsets && plan.live_peak <= budget_) pack(plan, 0.08);
+      have = std::min(have, plan.peak);
+      if (plan.peak <= budget_) {
+        packed_ = std::move(plan);
+        found = runs;
+      }
+      return have;
+    };
+    descend(model_, options_, {std::max(bound_.peak.bytes, model_.base), budget_, have, take}, limit);
+    SearchOptions o = search_options(budget_);
+    while (!packed_ && options_.effort < 0 && !limit.time_is_up()) {
+      o.seed += 1'000'003;
+      tried.clear();
+      Search again(model_, o, limit);
+      again.start();
+      take(again.found() ? again.best() : again.least_runs());
+    }
+    least_below_ = have;
+    if (!packed_) return;
+    o.budget = options_.offsets ? packed_->live_peak : budget_;
+    Search search(model_, o, limit);
+    if (!search.start_from_offer(found)) return;
+    search.improve([&] { return go_on("improve", search.best_seconds()); });
+    Plan better = plan_of(problem_, model_, search.best());
+    if (options_.offsets) pack(better, 0.2);
+    if (better.peak <= budget_ && better.seconds < packed_->seconds) packed_ = std::move(better);
+  }
+
+  bool is_plan(const Timeline& line) const {
+    Plan plan;
+    plan.steps = steps_of(line);
+    return replay(problem_, plan).broken.empty();
   }
 
   // A share of the time, while there is that much.
@@ -283,12 +358,14 @@ class Solver {
       if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
       if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
+    const Bytes least = least_peak > budget_ ? least_peak : least_packed;
+    if (!packed_ && below_ && !none_exists_ && least < std::numeric_limits<Bytes>::max()) go_below(least);
     if (packed_) return *packed_;
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
     plan.status = tried_all_ ? Plan::Status::infeasible : Plan::Status::timed_out;
     // Live bytes that fit are no plan where the offsets do not.
-    if (least_peak <= budget_) least_peak = least_packed;
+    least_peak = std::min(least, least_below_);
     if (least_peak == std::numeric_limits<Bytes>::max()) {
       // No budget would help, so it is not infeasible in the sense of the format.
       plan.status = Plan::Status::timed_out;
@@ -296,6 +373,12 @@ class Solver {
       return plan;
     }
     plan.smallest_peak = least_peak;
+    if (none_exists_) {
+      plan.status = Plan::Status::infeasible;
+      plan.reason =
+          fmt::format("[solve] every plan was looked at, none has {} live or fewer", format_bytes(budget_));
+      return plan;
+    }
     plan.reason = fmt::format("[solve] no plan found within {}: the least peak found is {}",
                               format_bytes(budget_, least_peak), format_bytes(least_peak, budget_));
     return plan;
@@ -326,26 +409,31 @@ class Solver {
 
   const Problem& problem_;
   const Options& options_;
+  const bool below_;
   Limit limit_;
   Model model_;
   Bytes budget_;
   BoundResult bound_;
   bool tried_to_prove_ = false, closed_ = false;
   bool tried_all_ = true;
+  bool none_exists_ = false;                               // every state was seen
+  Bytes least_below_ = std::numeric_limits<Bytes>::max();  // that go_below came to
   double enough_on_threads_ = 0;
   std::optional<Plan> packed_;  // the fastest that fits with its offsets
 };
 
 }  // namespace
 
-Plan solve(const Problem& problem, const Options& options) {
+Plan solve(const Problem& problem, const Options& options) { return solve(problem, options, true); }
+
+Plan solve(const Problem& problem, const Options& options, bool below) {
   // Nothing to do: what is always there is all there is.
   if (problem.tasks.empty()) {
     Plan plan = finish(problem, {}, options);
     if (plan.seconds_bound) plan.proof = bound(problem, {.budget = options.budget}).proof;
     return plan;
   }
-  return Solver(problem, options).run();
+  return Solver(problem, options, below).run();
 }
 
 }  // namespace tidemark::plan

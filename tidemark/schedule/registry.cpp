@@ -15,7 +15,9 @@ namespace {
 SchedulePtr make_periodic(const Spec& s) {
   if (s.period > 0) return periodic(s.steps, s.period);
   need_steps("periodic", s.steps);
-  need("periodic", "slots", s.slots, 1);
+  if (s.slots < 1)
+    fail(Error::Kind::usage, "[periodic] period {} and slots {} vs at least 1 of either; give one of them",
+         s.period, s.slots);
   // The last segment is taped straight away and needs no slot.
   return periodic(s.steps, s.steps / (s.slots + 1) + (s.steps % (s.slots + 1) != 0));
 }

@@ -41,6 +41,8 @@ class TieredPolicy final : public Policy {
   TierTable table_;
 };
 
+constexpr double kMostSums = 3e10;  // some ten seconds
+
 SchedulePtr walk(const char* name, std::int64_t steps, std::span<const Memory> memories, const Watch& watch) {
   need_steps(name, steps);
   for (const Memory& m : memories) {
@@ -56,6 +58,13 @@ SchedulePtr walk(const char* name, std::int64_t steps, std::span<const Memory> m
   if (steps > 100'000)
     fail(Error::Kind::unsupported, "[{}] steps {} vs at most 100000: its tables grow with their square", name,
          steps);
+  double tables = 0;
+  for (const Memory& m : memories) tables += m.slots < 0 ? 1 : static_cast<double>(m.slots);
+  const double sums = 0.5 * tables * static_cast<double>(steps) * static_cast<double>(steps);
+  if (sums > kMostSums)
+    fail(Error::Kind::unsupported,
+         "[{}] {} steps with {} slots need {:.0e} sums vs at most {:.0e}; fewer steps or slots", name, steps,
+         memories.front().slots, sums, kMostSums);
   TierTable table(steps, memories, watch);
   const Frame whole{.from = 0, .to = steps, .budget = memories.back().slots, .level = table.last_tier()};
   return std::make_unique<Walk>(std::make_unique<TieredPolicy>(std::move(table)), whole);
