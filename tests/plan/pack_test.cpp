@@ -230,6 +230,23 @@ TEST(Pack, MonotoneInCapacity) {
   }
 }
 
+TEST(Pack, AimsAtTheCapacityAloneAndEndsWhereThatIsImpossible) {
+  Rng rng(17);
+  for (int round = 0; round < 60; ++round) {
+    const auto intervals = random_intervals(rng, 60, 30, 50, round % 2 == 1);
+    const Bytes least = pack(intervals, {.effort = 20'000}).bytes;
+    const Packing found =
+        pack(intervals, {.capacity = least, .aim = true, .time_limit = 20, .effort = 400'000});
+    EXPECT_EQ(check_packing(intervals, found), "");
+    EXPECT_LE(found.bytes, least) << round;
+  }
+  // Less than is live at once: ends by itself, whatever the time.
+  const std::vector<Interval> tight{{0, 2, 2}, {1, 4, 2}, {3, 5, 4}};
+  const Packing answer = pack(tight, {.capacity = 1, .aim = true, .time_limit = 1e9});
+  EXPECT_EQ(check_packing(tight, answer), "");
+  EXPECT_GT(answer.bytes, 1);
+}
+
 TEST(Pack, CheckCatchesEveryFault) {
   const std::vector<Interval> intervals{{0, 4, 8}, {2, 6, 8}, {4, 8, 8, 0}};
   EXPECT_EQ(check_packing(intervals, {{0, 8, 0}, 16, 16}, 4), "");

@@ -259,6 +259,7 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
   }
   const Packing packing = pack(intervals, {.align = problem.align,
                                            .capacity = capacity,
+                                           .aim = capacity >= 0,
                                            .time_limit = time_limit,
                                            .effort = counted ? kNodes : -1});
   for (std::size_t i = 0; i < intervals.size(); ++i) plan.placements[i].offset = packing.offsets[i];

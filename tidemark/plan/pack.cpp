@@ -24,6 +24,7 @@ class Driver {
   Driver(const Items& items, Units target, const PackOptions& options)
       : items_(items),
         target_(target),
+        aim_(options.aim),
         effort_(options.effort),
         stop_(cpu_seconds() + options.time_limit),
         halt_(options.stop),
@@ -50,8 +51,8 @@ class Driver {
 
  private:
   bool done() const {
-    return best_.height <= target_ || best_.height <= bound_ || (effort_ >= 0 && nodes_ >= effort_) ||
-           time_is_up();
+    return best_.height <= target_ || best_.height <= bound_ || (aim_ && bound_ > target_) ||
+           (effort_ >= 0 && nodes_ >= effort_) || time_is_up();
   }
 
   bool time_is_up() const { return (halt_ != nullptr && *halt_) || cpu_seconds() > stop_; }
@@ -96,6 +97,14 @@ class Driver {
   void exact_round(Exact& exact, const Orders& orders, std::int64_t round) {
     const Units step = std::max<Units>(1, items_.lower_bound / 1024);
     const std::int64_t nodes = std::int64_t{750} << std::min<std::int64_t>(round, 40);
+    if (aim_) {
+      // Where it fits, it fits at once in one of the orders, as a rule: each gets little more than a dive before any gets more.
+      const auto items = static_cast<std::int64_t>(items_.items.size());
+      const std::int64_t dive = items + items / 8;
+      attempt(exact, orders, std::max(bound_, target_), dive << std::min<std::int64_t>(2 * round, 30),
+              Orders::kNamed * (round + 1) + 4, round);
+      return;
+    }
     attempt(exact, orders, bound_, 4 * nodes, Orders::kNamed * (round + 1) + 4, round);
     Units low = bound_;
     while (!done() && best_.height - low > step) {
@@ -137,7 +146,8 @@ class Driver {
     while (!done() && nodes_ < until) {
       for (Improver& improver : improvers_) {
         if (done()) return;
-        Fitted fitted = improver.step(bound_ + (best_.height - bound_) / 2, tree_);
+        const Units limit = aim_ ? std::max(bound_, target_) : bound_ + (best_.height - bound_) / 2;
+        Fitted fitted = improver.step(limit, tree_);
         nodes_ += fitted.placed + 1;
         if (fitted.too_high < 0) keep(std::move(fitted.layout));
       }
@@ -146,6 +156,7 @@ class Driver {
 
   const Items& items_;
   const Units target_;
+  const bool aim_;
   const std::int64_t effort_;
   const double stop_;
   const std::atomic<bool>* halt_;

@@ -25,7 +25,9 @@ struct Interval {
 
 struct PackOptions {
   Bytes align = 1;
-  Bytes capacity = -1;      // stop at the first packing that fits it; -1: make it as small as possible
+  Bytes capacity = -1;  // stop at the first packing that fits it; -1: make it as small as possible
+  // Nothing higher than the capacity is of use: it alone is searched for, which is quicker, and no longer monotone in it.
+  bool aim = false;
   double time_limit = 1.0;  // process CPU seconds
   std::int64_t effort =
       -1;  // search nodes; the result depends on it alone when the time limit is not reached

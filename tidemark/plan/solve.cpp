@@ -27,12 +27,13 @@ constexpr int kPackings = 12,
                   6;  // tries to give offsets before the live bytes alone are blamed; whatever the time
 constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
 constexpr double kNear = 0.02,
-                 kEarly = 0.15;  // a gap that branching may close, and when in the search to try
-constexpr double kProbe = 0.2;   // when in a search its best is packed to see whether that fits
-constexpr double kLate = 0.8;    // of the search's time: too late to search again
-constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
-constexpr double kAgain = 0.5;   // of what is left, for a search with fewer live bytes
-constexpr double kWhole = 0.25;  // of what is left, to look at every state of a tiny problem
+                 kEarly = 0.15;       // a gap that branching may close, and when in the search to try
+constexpr double kProbe = 0.2;        // when in a search its best is packed to see whether that fits
+constexpr double kLate = 0.8;         // of the search's time: too late to search again
+constexpr double kFar = 0.06;         // of the arena: holes that call for a search with fewer live bytes
+constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
+constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
+constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 // Steps and live figures of a sequence, as replay sees them.
@@ -340,7 +341,7 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      pack(plan, limit_.fraction() > kLate ? 0.2 : 0.08);
+      pack(plan, limit_.fraction() > kLate ? 0.14 : 0.08);
       if (plan.peak <= budget_) {
         if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
         // Fewer live bytes than had to be: towards those whose packing did not fit.
@@ -394,7 +395,7 @@ class Solver {
       const double left = 0.88 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
                    share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
-                     .time_limit = near ? share : std::max(share, left)};
+                     .time_limit = near ? share : std::max(kLeastBound * options_.time_limit, left)};
       if (near) o.branch = false;
       if (has_plan) o.known_seconds = plan.seconds;
       BoundResult last = bound(problem_, o);
