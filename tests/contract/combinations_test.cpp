@@ -257,7 +257,7 @@ int run_all(unsigned from, unsigned to) {
   return ran;
 }
 
-TEST(Combinations, HaveTheBitsOfKeepingEverything) { EXPECT_GE(run_all(0, 6), 2); }
+TEST(Combinations, HaveTheBitsOfKeepingEverything) { EXPECT_GE(run_all(0, 4), 1); }
 
 class SlowCombinations : public testing::TestWithParam<unsigned> {};
 TEST_P(SlowCombinations, HaveTheBitsOfKeepingEverything_Slow) {

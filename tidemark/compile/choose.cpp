@@ -161,7 +161,11 @@ class Choosing {
     if (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget)
       return chosen;
     if (parts == 0) {
-      if (!has_plan(base_)) take(chosen.plan, smallest_within(1));
+      if (!has_plan(base_) && take(chosen.plan, smallest_within(1)) && !minimum_) {
+        // It was made for few bytes, not for little time.
+        const Plan start = chosen.plan;
+        take(chosen.plan, solve(problem_, 1, &start));
+      }
       return chosen;
     }
     const plan::Problem calm = without_overflow();

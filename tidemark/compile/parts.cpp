@@ -2,7 +2,6 @@
 #include "tidemark/compile/parts.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
 #include "tidemark/base/text.h"
@@ -13,6 +12,7 @@
 #include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark {
 namespace {
@@ -221,9 +221,11 @@ class Changes {
       for (const plan::BufferId b : decided[p]) {
         if (!problem.buffers[static_cast<std::size_t>(b)].resident) stored.push_back(b);
       }
-      named.push_back(fmt::format("{}, which holds {} values: {}", to_string(all[p]), stored.size(), list_of(problem, stored)));
+      named.push_back(fmt::format("{}, which holds {} value{}: {}", to_string(all[p]), stored.size(),
+                                  stored.size() == 1 ? "" : "s", list_of(problem, stored)));
     }
     options_.pins = all;
+    begun_ = plan::cpu_seconds();  // told at any rate
     const Budget wanted = std::exchange(options_.memory, Budget::minimum());
     const std::optional<Planned> least = fits(parts);
     options_.memory = wanted;
@@ -248,8 +250,8 @@ class Changes {
   }
   // None where it does not fit either, or cannot be.
   std::optional<Planned> fits(int parts) {
-    constexpr std::chrono::seconds kMost(2);  // large programs take long to pose
-    if (std::chrono::steady_clock::now() - begun_ > kMost) return std::nullopt;
+    constexpr double kMost = 2;  // large programs take long to pose
+    if (plan::cpu_seconds() - begun_ > kMost) return std::nullopt;
     try {
       CompileOptions options = options_;
       PoseOptions pose_options = pose_options_;
@@ -266,7 +268,7 @@ class Changes {
   const PoseOptions& pose_options_;
   std::vector<TierSpec> tiers_;
   std::vector<Found> found_;
-  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  double begun_ = plan::cpu_seconds();
 };
 
 }  // namespace
