@@ -296,6 +296,13 @@ TEST(PackCsv, ReadsWritesAndRefuses) {
         "id,lower,upper,size\na,0,1,99999999999999999999\n", "id,lower,upper,size\na,3,1,1\n",
         "id,lower,upper,size\na,0,1,-4\n", "id,lower,upper,size\na,0,1,\n"})
     EXPECT_THROW(read_pack_csv(bad), Error) << bad;
+  try {
+    read_pack_csv("id,lower,upper,size\na,0,1,4\nb,0,1,4\na,2,3,4\n");
+    FAIL() << "an id twice";
+  } catch (const Error& e) {
+    const std::string what = e.what();
+    EXPECT_NE(what.find("line 4: id 'a' is that of line 2"), std::string::npos) << what;
+  }
 }
 
 // Published sets, by effort instead of time: solved at the published capacity and at every larger one.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <unordered_map>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
@@ -30,6 +31,7 @@ PackInstance read_pack_csv(std::string_view text) {
   std::vector<std::string_view> fields;
   std::array<std::size_t, 4> column{};
   std::size_t columns = 0, line_number = 0;
+  std::unordered_map<std::string_view, std::size_t> line_of;  // by id
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = trim(text.substr(0, end));
@@ -68,6 +70,10 @@ PackInstance read_pack_csv(std::string_view text) {
     if (interval.end < interval.begin)
       fail(Error::Kind::data, "[pack csv] line {}: upper {} before lower {}", line_number, interval.end,
            interval.begin);
+    const auto [first, fresh] = line_of.emplace(fields[column[0]], line_number);
+    if (!fresh)
+      fail(Error::Kind::data, "[pack csv] line {}: id '{}' is that of line {}; give each buffer its own",
+           line_number, fields[column[0]], first->second);
     out.ids.emplace_back(fields[column[0]]);
     out.intervals.push_back(interval);
   }
