@@ -101,9 +101,9 @@ class WhileSaving final : public Kernel {
       // The state at hand lies where it goes from; only now is it known that a step follows.
       if (outgoing && n > 0 && outgoing->tier.next() == n) {
         const std::int64_t place = outgoing->tier.take();
-        const std::size_t stage = outgoing->stage;
-        outgoing->stage = 1 - stage;
         if (place >= 0) {
+          const std::size_t stage = outgoing->stage;
+          outgoing->stage = 1 - stage;
           if (outgoing->under_way[1 - stage] == place) settle(*outgoing, 1 - stage);
           store_->write(static_cast<std::size_t>(place), base + staging_[stage]);
           outgoing->under_way[stage] = place;
@@ -118,12 +118,14 @@ class WhileSaving final : public Kernel {
             std::memcpy(area + slots_[c], in[c], static_cast<std::size_t>(in_bytes_[c]));
         }
       }
-      std::int64_t place = area_.all && tape_ == 0 && n + 1 < shape_.trips ? n : -1;
-      if (!taped && states.next() == n + 1 - origin) place = first + states.take();
-      std::byte* kept = place >= 0 ? area + place * state_ : nullptr;
-      if (outgoing && outgoing->tier.next() == n + 1) {
+      std::byte* kept = nullptr;
+      if (outgoing && outgoing->tier.next() == n + 1 && outgoing->tier.keeps_next()) {
         settle(*outgoing, outgoing->stage);
         kept = base + staging_[outgoing->stage];
+      } else if (area_.all && tape_ == 0 && n + 1 < shape_.trips) {
+        kept = area + n * state_;
+      } else if (!taped && states.next() == n + 1 - origin) {
+        kept = area + (first + states.take()) * state_;
       }
       for (std::size_t c = 0; c < slots_.size(); ++c) {
         // Never where the step before left it.

@@ -106,7 +106,9 @@ class OnlineTier {
   std::int64_t count() const { return memory_[1]; }
   std::int64_t next() const { return (count() + 1) * period(); }
   std::int64_t place(std::int64_t k) const { return memory_[1 + k]; }  // of state k * period, from 1
-  // The place of state next(), or -1: it is not kept after all.
+  // Whether state next() is kept; it is not where every other one is given up for it and it would be one of those.
+  bool keeps_next() const { return count() < places_ || places_ % 2 == 1; }
+  // The place of state next(), or -1: it is not kept.
   TIDEMARK_API std::int64_t take();
   // The period after so many steps.
   static TIDEMARK_API std::int64_t last_period(std::int64_t start, std::int64_t places, std::int64_t steps);
