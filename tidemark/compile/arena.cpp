@@ -17,8 +17,8 @@ void SharedArena::release() {
   bytes = measured = 0;
 }
 
-void SharedArena::grow(Bytes wanted) {
-  if (memory && bytes >= wanted) return;
+void SharedArena::hold(Bytes wanted, Bytes most) {
+  if (memory && bytes >= wanted && bytes <= most) return;
   release();
   const Bytes before = device->allocated();
   memory = device->allocate(wanted);

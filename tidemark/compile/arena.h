@@ -1,4 +1,5 @@
-// The arena that all programs of a compiled function share: as large as the largest of them needs, since only one runs at a time.
+// The arena that all programs of a compiled function share, since only one runs at a time: as large as the largest of them needs, but
+// for a program whose budget that would exceed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +18,9 @@ struct SharedArena {
 
   // Results of the last run that somebody still holds are copied out.
   void take_back();
-  // At least so large. What is there is given back before more is asked for; throws Error(out_of_memory) where the device refuses.
-  void grow(Bytes wanted);
+  // At least so large, and not above `most`. What is there is given back before another is asked for; throws Error(out_of_memory) where
+  // the device refuses.
+  void hold(Bytes wanted, Bytes most);
   void release();
 };
 

@@ -58,8 +58,8 @@ CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<s
   for (int i = 0; i < state; ++i) {
     if (types[static_cast<std::size_t>(i)] != results[static_cast<std::size_t>(i)].type()) {
       fail(Error::Kind::usage,
-           "[compile] state {} ({}) is {} vs {} returned; return the next version of the state first", i,
-           names[static_cast<std::size_t>(i)], to_string(types[static_cast<std::size_t>(i)]),
+           "[compile] state {}{} is {} vs {} returned; return the next version of the state first", i,
+           names[static_cast<std::size_t>(i)].empty() ? "" : " (" + names[static_cast<std::size_t>(i)] + ")", to_string(types[static_cast<std::size_t>(i)]),
            to_string(results[static_cast<std::size_t>(i)].type()));
     }
     graph.updates.emplace_back(i, i);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <limits>
 
 #include "tidemark/compile/arena.h"
 #include "tidemark/compile/correction.h"
@@ -41,6 +42,13 @@ const CompileOptions& checked(const CompileOptions& options) {
   if (!(options.time_limit >= 0))
     fail(Error::Kind::usage, "[compile] .time_limit = {} vs seconds from 0 on", options.time_limit);
   return options;
+}
+
+// What the budget leaves for an arena beside the resident bytes; fractions have become bytes.
+Bytes most_arena(const Budget& memory, const plan::Plan& plan, const Program& program) {
+  if (memory.kind == Budget::Kind::unlimited) return std::numeric_limits<Bytes>::max();
+  const Bytes resident = plan.peak - program.arena_bytes;
+  return memory.kind == Budget::Kind::bytes ? std::max(memory.bytes - resident, program.arena_bytes) : program.arena_bytes;
 }
 
 }  // namespace
@@ -139,7 +147,7 @@ void Compiled::ensure_executor() {
   constexpr int kTries = 24;
   for (int attempt = 0;; ++attempt) {
     try {
-      arena_->grow(program_->arena_bytes);
+      arena_->hold(program_->arena_bytes, most_arena(options_.memory, plan_, *program_));
       break;
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::out_of_memory || attempt == kTries) throw;
@@ -250,7 +258,8 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     storages.clear();
     return run(arguments, given_up, timeline);
   }
-  measured_ = resident + arena_->measured;
+  // Without what of the arena only other shapes use.
+  measured_ = resident + arena_->measured - (arena_->bytes - program_->arena_bytes);
   Tensors outputs;
   outputs.reserve(g.outputs.size());
   arena_->lent.clear();

@@ -46,7 +46,7 @@ std::optional<std::vector<ValueId>> embedded(const Graph& less, const Graph& mor
     const auto [first, last] = by_inputs.equal_range(in);
     const auto found = std::find_if(first, last, [&](const auto& entry) {
       const Node& m = *entry.second;
-      return m.op == n.op && !n.op->facts.effect && m.attrs == n.attrs &&
+      return m.op == n.op && repeatable(n) && m.attrs == n.attrs &&
              std::equal(n.regions.begin(), n.regions.end(), m.regions.begin(), m.regions.end(), same_graph);
     });
     if (found == last) return {};

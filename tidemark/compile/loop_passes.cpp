@@ -100,7 +100,7 @@ std::vector<Pair> find_pairs(const Graph& g) {
     const bool is_while = node.op == &while_op;
     if ((node.op != &scan_op && !is_while) || taken[n]) continue;
     const LoopShape s = loop_shape(node);
-    if (s.counted || s.trips < 1) continue;
+    if (s.counted || s.trips < 1 || !repeatable(node)) continue;
     const Graph& body = node.regions[0];
     Pair pair{n, n, {}};
     bool fits = true;

@@ -150,7 +150,7 @@ std::optional<TapedPair> taped_pair(const Node& saving, const Node& adjoint, Tap
     free[at(step.inputs[i])] = from[i] >= 0 && static_cast<int>(i) >= s.adjoints + reads;
   }
   for (const Node& n : step.nodes) {
-    const bool all = !n.op->facts.effect && n.op->facts.deterministic &&
+    const bool all = repeatable(n) &&
                      std::all_of(n.in.begin(), n.in.end(), [&](ValueId v) { return early[at(v)] != 0; });
     for (const ValueId v : n.out) early[at(v)] = all;
   }

@@ -89,7 +89,8 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
   enum class State : std::uint8_t { absent, first, again, fetched };
   std::vector<State> state(problem.buffers.size(), State::absent);
   std::vector<char> ran(problem.tasks.size(), 0), leaving(problem.buffers.size(), 0);
-  Bytes workspace = 0, shared = 0;
+  std::vector<plan::BufferId> in_place_of(problem.buffers.size(), -1);  // what the fullest step writes over
+  Bytes workspace = 0;
   for (std::int32_t s = 0; s <= peak_step && at(s) < plan.steps.size(); ++s) {
     const plan::Step& step = plan.steps[at(s)];
     if (step.kind == plan::Step::Kind::drop) state[at(step.id)] = State::absent;
@@ -108,7 +109,7 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
     }
     if (s == peak_step) {
       workspace = task.workspace;
-      for (const auto& [from, to] : step.in_place) shared += std::min(problem.size(from), problem.size(to));
+      for (const auto& [from, to] : step.in_place) in_place_of[at(to)] = from;
     } else {
       for (const auto& [from, to] : step.in_place) state[at(from)] = State::absent;
     }
@@ -116,7 +117,9 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
   std::array<Bytes, 7> by_role{};
   Bytes again = 0, fetched = 0, live = 0;
   for (std::size_t b = 0; b < problem.buffers.size(); ++b) {
-    const Bytes size = problem.size(static_cast<plan::BufferId>(b));
+    Bytes size = problem.size(static_cast<plan::BufferId>(b));
+    // The bytes belong to what is read there until the step has ended.
+    if (in_place_of[b] >= 0) size -= std::min(size, problem.size(in_place_of[b]));
     const bool resident = problem.buffers[b].resident;
     if (!resident && state[b] == State::absent) continue;
     (state[b] == State::again     ? again
@@ -124,7 +127,7 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
                                   : by_role[static_cast<std::size_t>(role[b])]) += size;
     live += size;
   }
-  live += workspace - shared;
+  live += workspace;
   std::vector<MemoryRow> rows;
   const auto row = [&](std::string what, Bytes bytes) { rows.push_back({std::move(what), bytes}); };
   const auto by = [&](Role r) { return by_role[static_cast<std::size_t>(r)]; };
@@ -138,7 +141,6 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
   if (!problem.tiers.empty()) row("fetched from a tier", fetched);
   row("packed weights", by(Role::packed_weight));
   row("workspace", workspace);
-  if (shared > 0) row("shared by updates in place", -shared);
   row("between buffers", plan.peak - plan.live_peak);
   row("unexplained", plan.live_peak - live);
   return rows;

@@ -216,6 +216,10 @@ class Splitting {
       if (!cut_[n]) {
         repeated_[n] =
             !any_late && std::any_of(node.in.begin(), node.in.end(), [&](ValueId v) { return same_[at(v)]; });
+        if (repeated_[n] && !repeatable(node))
+          fail(Error::Kind::unsupported,
+               "[micro_batches] {} would run once in every part, and may not run again; leave micro_batches away",
+               called(node));
         for (const ValueId v : node.out) late_[at(v)] = any_late, same_[at(v)] = repeated_[n];
         continue;
       }

@@ -2,7 +2,6 @@
 #include "tidemark/compile/parts.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
@@ -55,14 +54,22 @@ Graph optimised(const Graph& graph, const CompileOptions& options, int parts) {
 }
 
 Planned planned_program(Posed& posed, const CompileOptions& options, const PoseOptions& pose_options,
-                        std::span<const TierSpec> tiers) {
+                        std::span<const TierSpec> tiers, const Replanning& how = {}) {
   return plan_posed(posed, options, left_by_loops(posed.binding.graph, tiers), pose_options.threads,
-                    pose_options.profile);
+                    pose_options.profile, how);
 }
 
 Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
   return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit),
               pose_options);
+}
+
+// A fraction is of what keeping everything takes in one part, with what tiers hold from the start elsewhere: the same bytes for every
+// number of parts, and with every pin.
+void settle_budget(Posed lone, CompileOptions& options, std::span<const TierSpec> tiers) {
+  if (options.memory.kind != Budget::Kind::fraction) return;
+  add_tiers(lone, left_by_loops(lone.binding.graph, tiers));
+  options.memory = budget_of(lone.problem, options.memory);
 }
 
 // Divisors of the batch, each at least half as many again as the one before.
@@ -84,9 +91,7 @@ class Choosing {
   PlannedParts run() {
     std::string refused;
     Posed lone = posed_program(graph_, options_, pose_options_, 1);
-    // The same bytes for every number of parts.
-    if (options_.memory.kind == Budget::Kind::fraction)
-      options_.memory = budget_of(lone.problem, options_.memory);
+    settle_budget(lone, options_, tiers_);
     try {
       offer(std::move(lone), 1);
     } catch (const Error& e) {
@@ -95,6 +100,7 @@ class Choosing {
     }
     const double lone_seconds = best_ ? best_->planned.plan.seconds : 0;
     std::string in_parts, coupled;
+    const Bytes budget = options_.memory.bytes;
     for (const int parts : numbers_of_parts(batch_size(graph_, batch_))) {
       try {
         Posed posed = posed_program(graph_, options_, pose_options_, parts);
@@ -102,7 +108,7 @@ class Choosing {
         offer(std::move(posed), parts);
       } catch (const Error& e) {
         if (e.kind() == Error::Kind::infeasible) {
-          in_parts = fmt::format("; in {} parts: {}", parts, e.what());
+          in_parts = fmt::format("; in {} parts, the most that were tried: {}", parts, e.what());
           continue;
         }
         if (e.kind() != Error::Kind::unsupported) throw;
@@ -111,7 +117,10 @@ class Choosing {
       }
     }
     if (!best_)
-      throw Error(Error::Kind::infeasible, refused + in_parts + (coupled.empty() ? "" : "; " + coupled));
+      throw Error(Error::Kind::infeasible,
+                  fmt::format("[compile] {} does not fit {} in any number of parts; as a whole: {}{}{}",
+                              options_.name, format_bytes(budget), refused, in_parts,
+                              coupled.empty() ? "" : "; " + coupled));
     if (best_->parts > 1) {
       best_->why =
           fmt::format("the batch of {} is worked through in {} parts, {:.3g} s a step: as a whole {}",
@@ -125,7 +134,7 @@ class Choosing {
   bool minimum() const { return options_.memory.kind == Budget::Kind::minimum; }
 
   void offer(Posed posed, int parts) {
-    Planned planned = planned_program(posed, options_, pose_options_, tiers_);
+    Planned planned = planned_program(posed, options_, pose_options_, tiers_, {.explain = parts == 1});
     const bool better = !best_ || (minimum() ? planned.plan.peak < best_->planned.plan.peak
                                              : planned.plan.seconds < best_->planned.plan.seconds);
     if (better) best_ = PlannedParts{std::move(posed), std::move(planned), parts};
@@ -151,25 +160,20 @@ class Changes {
   }
 
   std::string run() {
+    if (options_.memory.kind != Budget::Kind::bytes) return "";
     const plan::Problem whole = posed_program(graph_, options_, pose_options_, 1).problem;
-    options_.memory = budget_of(whole, options_.memory);
     // What is there before the step begins stays.
     if (tiers_.empty() && plan::resident_bytes(whole) > options_.memory.bytes) return "";
     const int parts = std::max(options_.micro_batches.parts, 1);
     std::string text = without_pins(parts);
     if (options_.micro_batches.parts == 1) more_parts();
     if (tiers_.empty() && !options_.native) {
-      TierSpec tier = host(1024_GiB);
-      tier.read_bytes_per_second = tier.write_bytes_per_second = kHostRate;
-      tiers_ = {tier};
-      offer(parts, [](const Planned& p) {
-        return fmt::format(".tiers = {{host({})}}", format_bytes(p.program.tiers[0].bytes));
-      });
+      offer_host(parts);
       tiers_.clear();
     }
     if (options_.allow.empty() && options_.makers) {
       options_.allow = {"bf16"};
-      offer(parts, [](const Planned&) { return std::string(".allow = {\"bf16\"}, which rounds"); });
+      offer(parts, ".allow = {\"bf16\"}, which rounds");
     }
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.seconds < b.seconds; });
@@ -227,29 +231,49 @@ class Changes {
     options_.pins = all;
     begun_ = plan::cpu_seconds();  // told at any rate
     const Budget wanted = std::exchange(options_.memory, Budget::minimum());
-    const std::optional<Planned> least = fits(parts);
+    const std::optional<Fitting> least = fits(parts);
     options_.memory = wanted;
-    return fmt::format("it fits without the pin{} {}; remove {}, or raise the budget{}",
-                       named.size() > 1 ? "s" : "", join(named, ", and "), named.size() > 1 ? "them" : "it",
-                       least ? " to " + format_bytes(least->plan.peak, wanted.bytes) : "");
+    return fmt::format(
+        "it fits without the pin{} {}; remove {}, or raise the budget{}", named.size() > 1 ? "s" : "",
+        join(named, ", and "), named.size() > 1 ? "them" : "it",
+        least ? " to " + format_bytes(rounded_up(least->planned.plan.peak), wanted.bytes) : "");
+  }
+  // A tier of the host's with as much room as a plan for a vast one used, or a little more: planned with just that.
+  void offer_host(int parts) {
+    Bytes room = 0;
+    for (const double more : {0.0, 1.0, 1.25, 2.0}) {
+      TierSpec tier =
+          host(more == 0 ? 1024_GiB : rounded_up(static_cast<Bytes>(more * static_cast<double>(room))));
+      tier.read_bytes_per_second = tier.write_bytes_per_second = kHostRate;
+      tiers_ = {tier};
+      const std::optional<Fitting> fitting = fits(parts);
+      if (more == 0) room = fitting ? fitting->planned.program.tiers[0].bytes + fitting->loops_in_tier : 0;
+      if (room == 0) return;
+      if (more == 0 || !fitting) continue;
+      found_.push_back(
+          {fitting->planned.plan.seconds, fmt::format(".tiers = {{host({})}}", format_bytes(tier.bytes))});
+      return;
+    }
   }
   // The fewest that fit.
   void more_parts() {
     constexpr int kTries = 4;
     int tried = 0;
     for (const int parts : numbers_of_parts(batch_size(graph_, batch_of(graph_, options_.micro_batches)))) {
-      if (offer(parts, [&](const Planned&) { return fmt::format(".micro_batches = {}", parts); }) ||
-          ++tried == kTries)
-        return;
+      if (offer(parts, fmt::format(".micro_batches = {}", parts)) || ++tried == kTries) return;
     }
   }
-  bool offer(int parts, const std::function<std::string(const Planned&)>& what) {
-    const std::optional<Planned> planned = fits(parts);
-    if (planned) found_.push_back({planned->plan.seconds, what(*planned)});
-    return planned.has_value();
+  bool offer(int parts, std::string what) {
+    const std::optional<Fitting> fitting = fits(parts);
+    if (fitting) found_.push_back({fitting->planned.plan.seconds, std::move(what)});
+    return fitting.has_value();
   }
+  struct Fitting {
+    Planned planned;
+    Bytes loops_in_tier = 0;
+  };
   // None where it does not fit either, or cannot be.
-  std::optional<Planned> fits(int parts) {
+  std::optional<Fitting> fits(int parts) {
     constexpr double kMost = 2;  // large programs take long to pose
     if (plan::cpu_seconds() - begun_ > kMost) return std::nullopt;
     try {
@@ -257,7 +281,9 @@ class Changes {
       PoseOptions pose_options = pose_options_;
       if (!tiers_.empty()) pose_options.tiers = tiers_;
       Posed posed = posed_program(graph_, options, pose_options, parts);
-      return planned_program(posed, options, pose_options, tiers_);
+      Fitting fitting{planned_program(posed, options, pose_options, tiers_, {.explain = false})};
+      if (!tiers_.empty()) fitting.loops_in_tier = loop_bytes(posed.binding.graph, 0);
+      return fitting;
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -293,7 +319,10 @@ PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions&
   PlannedParts result{.parts = std::max(parts, 1)};
   try {
     if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers).run();
+    if (result.parts > 1 && options.memory.kind == Budget::Kind::fraction)
+      settle_budget(pose(optimised(graph, options, 1), pose_options), options, tiers);
     result.posed = posed_program(graph, options, pose_options, result.parts);
+    settle_budget(result.posed, options, tiers);
     result.planned = planned_program(result.posed, options, pose_options, tiers);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible || !options.planner.empty()) throw;

@@ -5,6 +5,7 @@
 
 #include "tidemark/compile/micro_batches.h"
 #include "tidemark/compile/task_list.h"
+#include "tidemark/ir/passes.h"
 
 namespace tidemark {
 namespace {
@@ -109,6 +110,13 @@ void recompute_for(Posed& posed, plan::BufferId b, plan::TaskId maker, plan::Tas
   insert_tasks(posed, std::move(added));
 }
 
+std::string why_once(const Posed& posed, plan::TaskId maker) {
+  const std::int32_t n = posed.binding.node_of_task[at(maker)];
+  if (n >= 0 && !repeatable(posed.binding.graph.nodes[at(n)]))
+    return fmt::format("what makes it, {}, may not run again", posed.problem.tasks[at(maker)].kind);
+  return "its task runs once";
+}
+
 void pin_down(Posed& posed, const Pin& pin, plan::BufferId b) {
   const std::string name = posed.problem.buffers[at(b)].name;
   const plan::TaskId maker = maker_of(posed.problem, b);
@@ -121,7 +129,7 @@ void pin_down(Posed& posed, const Pin& pin, plan::BufferId b) {
     // A pattern may reach over arguments and kept values; a name says exactly this one.
     if (!exact) return;
     fail(Error::Kind::usage, "[pins] '{}' cannot be recomputed: {}", name,
-         maker < 0 ? "it is an argument or is updated in place" : "its task runs once");
+         maker < 0 ? "it is an argument or is updated in place" : why_once(posed, maker));
   }
   const std::vector<plan::TaskId> readers = late_readers(posed.problem, b, maker);
   // An output is wanted as it is at the end.

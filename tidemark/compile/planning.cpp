@@ -16,6 +16,19 @@
 namespace tidemark {
 namespace {
 
+// The least that the search found is named only where planning for it gives a plan again, or else a little more.
+std::optional<Bytes> budget_that_does(const Posed& posed, const plan::Problem& problem,
+                                      const plan::Plan& refused, plan::Options solve) {
+  if (!refused.smallest_peak) return std::nullopt;
+  solve.warm_start = nullptr;
+  for (const double more : {1.0, 1.02, 1.1}) {
+    solve.budget = rounded_up(static_cast<Bytes>(more * static_cast<double>(*refused.smallest_peak)));
+    const plan::Plan::Status status = solve_with(problem, posed.makers, solve, false).plan.status;
+    if (status == plan::Plan::Status::optimal || status == plan::Plan::Status::feasible) return solve.budget;
+  }
+  return std::nullopt;
+}
+
 // `problem`: the posed one, or with less room in its tiers. `fallback`: a plan beside it, where it runs a codec that can overflow.
 plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options,
                      const Replanning& how, std::optional<plan::Plan>& fallback) {
@@ -44,7 +57,10 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   plan::Plan plan = std::move(chosen.plan);
   fallback = std::move(chosen.without_overflow);
   if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out)
-    throw Error(Error::Kind::infeasible, refusal(posed, plan, options));
+    throw Error(Error::Kind::infeasible,
+                refusal(posed, plan, options,
+                        how.explain && !named ? budget_that_does(posed, problem, plan, solve_options)
+                                              : std::nullopt));
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
   if (!fallback) cache.store(key, problem, plan);  // a plan that needs another beside it is made anew
@@ -211,7 +227,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
   Posed gated = posed;
   gate_updates(gated);
   try {
-    planned = plan_and_lower(gated, options, {.stop = how.stop});
+    planned = plan_and_lower(gated, options, {.stop = how.stop, .explain = how.explain});
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible ||
         std::none_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; }))
@@ -228,7 +244,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
   leave_overflowing(posed);
   leave_failing(posed.problem, tiers);
   try {
-    return plan_and_lower(posed, options, {.stop = how.stop});
+    return plan_and_lower(posed, options, {.stop = how.stop, .explain = how.explain});
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible) throw;
     fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
@@ -237,7 +253,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
 }
 
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
-                   const DeviceProfile* profile) {
+                   const DeviceProfile* profile, const Replanning& how) {
   add_tiers(posed, tiers);
   apply_pins(posed, options.pins);
   check_names(options.allow);
@@ -245,7 +261,7 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
     add_makers(posed,
                {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
-  return plan_again(posed, options, tiers, {});
+  return plan_again(posed, options, tiers, how);
 }
 
 }  // namespace tidemark

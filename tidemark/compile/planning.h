@@ -19,14 +19,15 @@ struct Planned {
 // Adds tiers, makers and pins to `posed`, plans it and lowers the plan. Throws Error(infeasible) where nothing fits; the plan has
 // passed check(). `tiers`: those of the options with their rates.
 // `threads` and `profile`: as posed with.
-Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
-                   const DeviceProfile* profile);
-
-// The same for what plan_posed has been through before, when its seconds or the budget have changed.
 struct Replanning {
   const plan::Plan* from = nullptr;  // a plan to start with
   std::function<bool()> stop = {};   // asked now and then
+  bool explain = true;               // a refusal names a budget that was planned too
 };
+Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
+                   const DeviceProfile* profile, const Replanning& how = {});
+
+// The same for what plan_posed has been through before, when its seconds or the budget have changed.
 Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, const Replanning& how);
 
 }  // namespace tidemark

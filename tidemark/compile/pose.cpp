@@ -6,6 +6,7 @@
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
+#include "tidemark/ir/passes.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/runtime/profiler.h"
 
@@ -96,7 +97,7 @@ Posed pose(Graph graph, const PoseOptions& given) {
       if (resident && std::find(task.reads.begin(), task.reads.end(), buffer(v)) == task.reads.end()) task.reads.push_back(buffer(v));
       if (std::find(task.reads.begin(), task.reads.end(), buffer(v)) != task.reads.end()) task.once = true;
     }
-    task.once = task.once || node.op->facts.effect;
+    task.once = task.once || !repeatable(node);
     for (const auto& [i, o] : node.op->facts.in_place) {
       if (i >= static_cast<int>(node.in.size()) || o >= static_cast<int>(node.out.size())) continue;
       const ValueId from = node.in[static_cast<std::size_t>(i)], to = node.out[static_cast<std::size_t>(o)];

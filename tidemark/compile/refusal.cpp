@@ -2,6 +2,7 @@
 #include "tidemark/compile/refusal.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "tidemark/base/text.h"
@@ -59,7 +60,7 @@ std::string who_meets(const Posed& posed, const Meeting& met) {
 }
 
 std::string cure(const Posed& posed, const plan::Plan& plan, const Meeting& met,
-                 const CompileOptions& options) {
+                 const CompileOptions& options, std::optional<Bytes> enough) {
   const plan::Problem& problem = posed.problem;
   const Bytes resident = plan::resident_bytes(problem);
   if (resident > plan.budget) {
@@ -68,13 +69,15 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const Meeting& met,
         format_bytes(resident), options.tiers.empty() ? kTierForState : std::string_view());
   }
   std::vector<std::string> helps;
-  if (plan.smallest_peak) {
-    helps.push_back(fmt::format("a budget of {} ({:+.1f} %)", format_bytes(*plan.smallest_peak),
-                                100.0 * (static_cast<double>(*plan.smallest_peak) /
-                                             static_cast<double>(std::max<Bytes>(plan.budget, 1)) -
-                                         1)));
-  } else if (plan.peak_bound) {
-    helps.push_back(fmt::format("a larger budget (none below {} can do)", format_bytes(*plan.peak_bound)));
+  if (enough) {
+    helps.push_back(fmt::format(
+        "a budget of {} ({:+.1f} %)", format_bytes(*enough, plan.budget),
+        100.0 * (static_cast<double>(*enough) / static_cast<double>(std::max<Bytes>(plan.budget, 1)) - 1)));
+  } else if (plan.peak_bound && options.micro_batches.parts != 0) {
+    helps.push_back(
+        fmt::format("a larger budget (none below {} can do)", format_bytes(rounded_up(*plan.peak_bound))));
+  } else {
+    helps.emplace_back("a larger budget");
   }
   // What one task needs by itself no copy makes smaller.
   const bool tier = options.tiers.empty() && met.bytes <= plan.budget;
@@ -114,7 +117,17 @@ Meeting meeting(const plan::Problem& problem) {
   return met;
 }
 
-std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options) {
+Bytes rounded_up(Bytes bytes) {
+  double unit = 1;
+  while (static_cast<double>(bytes) >= unit * 1024 && unit < 0x1p50) unit *= 1024;
+  if (unit == 1) return bytes;
+  // Two decimals; a hundredth of a KiB is no whole number of bytes.
+  const double hundredths = std::ceil(static_cast<double>(bytes) * 100 / unit);
+  return static_cast<Bytes>(std::floor(hundredths * unit / 100));
+}
+
+std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options,
+                    std::optional<Bytes> enough) {
   const Meeting met = meeting(posed.problem);
   const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
   const Bytes least = proven ? *plan.peak_bound : plan.smallest_peak.value_or(plan.budget);
@@ -122,12 +135,12 @@ std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOpt
       fmt::format("[compile] {} does not fit {}", posed.problem.name, format_bytes(plan.budget, least));
   if (least != plan.budget)
     out += fmt::format("; {} {}", proven ? "needs at least" : "the least found in the time given is",
-                       format_bytes(least, plan.budget));
+                       format_bytes(rounded_up(least), plan.budget));
   if (!plan.reason.empty() && !proven) out += " (" + plan.reason + ")";
   // What is proven of every plan; where the search only found none, that is less than what it found.
   const std::string meets = who_meets(posed, met);
   out += proven ? ": " + meets : fmt::format("; no plan is below {}: {}", format_bytes(met.bytes), meets);
-  const std::string change = cure(posed, plan, met, options);
+  const std::string change = cure(posed, plan, met, options, enough);
   return change.empty() ? out : out + "; " + change;
 }
 

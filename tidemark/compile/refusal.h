@@ -19,8 +19,11 @@ TIDEMARK_API Meeting meeting(const plan::Problem& problem);
 // "h (4.00 KiB), g (1.00 KiB) and 3 more".
 std::string list_of(const plan::Problem& problem, std::span<const plan::BufferId> buffers);
 
-// For a plan that is infeasible or timed out.
-TIDEMARK_API std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options);
+// For a plan that is infeasible or timed out. `enough`: a budget for which there is a plan.
+TIDEMARK_API std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOptions& options,
+                                 std::optional<Bytes> enough = {});
+// The least size from `bytes` on that format_bytes prints whole, so that what is read in a message can be typed in.
+TIDEMARK_API Bytes rounded_up(Bytes bytes);
 
 // Cures that a refusal names where there are no tiers, as C++ takes them; a program that has no such option leaves them out.
 inline constexpr std::string_view kTierHelps = "a tier to copy to (.tiers), or ",

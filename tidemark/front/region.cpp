@@ -2,6 +2,7 @@
 #include "tidemark/front/region.h"
 
 #include "tidemark/front/eager.h"
+#include "tidemark/grad/regions.h"
 #include "tidemark/ops/loops.h"
 
 namespace tidemark::detail {
@@ -19,7 +20,11 @@ Tensor abstract_slice(const Tensor& x) { return abstract(slice_type(x.type())); 
 
 Tensors apply_region(const Op& op, Tensors in, Attrs attrs, std::vector<Graph> regions, Where where) {
   if (in.empty()) fail(Error::Kind::usage, "[{}] no tensor goes in: there is no state, no argument and nothing that it closes over", op.name);
-  return apply(op, in, std::move(attrs), where, std::move(regions));
+  const auto results = static_cast<std::ptrdiff_t>(regions[0].outputs.size());
+  record_unrepeatable(op, attrs, regions);
+  Tensors out = apply(op, in, std::move(attrs), where, std::move(regions));
+  out.erase(out.begin() + results, out.end() - (&op == &while_op ? 1 : 0));
+  return out;
 }
 
 }  // namespace tidemark::detail

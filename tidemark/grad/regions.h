@@ -14,6 +14,11 @@ using DerivativeRule = Tensors (*)(const Rule&);
 DerivativeRule vjp_of(const Op& op);
 DerivativeRule jvp_of(const Op& op);
 
+// Of an op with regions in which something may not run again (ir/passes.h, repeatable): what that makes, and the states in which
+// steps of loops begin, become further results, which derivatives take instead of running it once more. Behind the others; the
+// count of a while_loop stays last.
+TIDEMARK_API void record_unrepeatable(const Op& op, const Attrs& attrs, std::vector<Graph>& regions);
+
 // Which values vary with `wrt`: derivatives of the others are never asked for.
 std::vector<char> depends_on(const Graph& f, std::span<const ValueId> wrt);
 

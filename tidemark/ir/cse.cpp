@@ -51,7 +51,7 @@ Graph cse(const Graph& graph) {
   for (const Node& original : graph.nodes) {
     Node node = original;
     for (ValueId& v : node.in) v = renamed[static_cast<std::size_t>(v)];
-    const bool mergeable = !node.op->facts.effect && node.op->facts.deterministic && node.regions.empty();
+    const bool mergeable = node.regions.empty() && repeatable(node);
     const std::size_t h = hash_of(node);
     bool merged = false;
     if (mergeable) {

@@ -21,7 +21,7 @@ Graph fold(const Graph& graph, const EvaluateElement& evaluate) {
       constant[static_cast<std::size_t>(node.out[0])] = node.attrs.number("value");
       continue;
     }
-    if (!node.op->elementwise() || node.in.empty() || node.out.size() != 1) continue;
+    if (!node.op->elementwise() || !repeatable(node) || node.in.empty() || node.out.size() != 1) continue;
     std::vector<DType> dtypes;
     std::vector<double> values;
     for (const ValueId v : node.in) {

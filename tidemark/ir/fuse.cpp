@@ -13,7 +13,7 @@ namespace {
 
 using Ord = std::int32_t;  // of a node or a group
 
-bool is_constant(const Node& n) { return n.op->elementwise() && n.in.empty(); }
+bool is_constant(const Node& n) { return n.op->elementwise() && n.in.empty() && repeatable(n); }
 bool is_fold(const Node& n) { return n.op->fold != Fold::none && n.in.size() == 1 && n.out.size() == 1; }
 // A node that takes no time worth looking at, or that may join a chain itself.
 bool is_light(const Node& n) { return n.op->elementwise() || is_fold(n) || n.op->view != nullptr; }

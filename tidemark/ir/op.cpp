@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ir/op.h"
 
+#include <algorithm>
+
+#include "tidemark/ir/passes.h"
+
 namespace tidemark {
+
+bool repeatable(const Graph& graph) {
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return repeatable(n); });
+}
+
+bool repeatable(const Node& node) {
+  return node.op->facts.deterministic && !node.op->facts.effect &&
+         std::all_of(node.regions.begin(), node.regions.end(), [](const Graph& g) { return repeatable(g); });
+}
 
 std::unique_ptr<Kernel> prepare(const Op& op, const KernelSpec& spec) {
   if (op.kernel != nullptr) {

@@ -13,6 +13,10 @@ namespace tidemark {
 // Leaves out nodes that no output needs (those with an effect stay) and values that nothing names.
 TIDEMARK_API Graph dce(const Graph& graph);
 
+// Whether a node may run twice: the same bits each time, and no effect; what its regions hold included.
+TIDEMARK_API bool repeatable(const Node& node);
+TIDEMARK_API bool repeatable(const Graph& graph);
+
 // One node for all that do the same to the same values.
 TIDEMARK_API Graph cse(const Graph& graph);
 
