@@ -29,6 +29,7 @@ constexpr double kProbe = 0.2;        // when in a search its best is packed to 
 constexpr double kLate = 0.8;         // of the search's time: too late to search again
 constexpr double kFar = 0.06;         // of the arena: holes that call for a search with fewer live bytes
 constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
+constexpr double kLastCut = 0.0035;   // seconds by which a bound is late, where the limit is short
 constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
@@ -303,7 +304,8 @@ class Solver {
     const bool done = closed_ && has_plan && plan.seconds <= enough();
     if (!done) {
       // A bound may take longer than it is given, by a cut or a program.
-      const double left = 0.88 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()),
+      const double left =
+                       0.88 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed() - kLastCut),
                    share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
                      .time_limit = near ? share : std::max(kLeastBound * options_.time_limit, left)};
