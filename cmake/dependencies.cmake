@@ -9,6 +9,8 @@ target_compile_features(tidemark_settings INTERFACE cxx_std_20)
 target_link_libraries(tidemark_settings INTERFACE fmt::fmt Threads::Threads)
 # The same bits on every instruction set that computes them: no contraction, no reassociation.
 target_compile_options(tidemark_settings INTERFACE $<BUILD_INTERFACE:-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno -fno-trapping-math>)
+# Users' steps too, which run on double and on Var.
+target_compile_options(tidemark_settings INTERFACE $<INSTALL_INTERFACE:-ffp-contract=off>)
 if(TIDEMARK_SANITIZE)
   target_compile_options(tidemark_settings INTERFACE $<BUILD_INTERFACE:-fsanitize=${TIDEMARK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1>)
   target_link_options(tidemark_settings INTERFACE $<BUILD_INTERFACE:-fsanitize=${TIDEMARK_SANITIZE}>)
