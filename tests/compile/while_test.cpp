@@ -1,7 +1,8 @@
-// Loops of unknown length with tapes: one compiled function, run for every length from none to the most.
+// Loops of unknown length with tapes and tiers: one compiled function, run for every length from none to the most.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "tidemark/compile/compile.h"
@@ -82,6 +83,8 @@ std::string check(const CompileOptions& options) {
     EXPECT_EQ(std::memcmp(got.data(), wanted<dear>(steps).data(), got.size() * sizeof(double)), 0);
     const Compiled& c = f.plan_for(in);
     EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    for (std::size_t k = 0; k < options.tiers.size() && !options.native; ++k)
+      EXPECT_EQ(c.tiers_measured().at(k), steps > 0 ? loop_bytes(c.graph(), k) : c.tiers_measured().at(k));
     if (::testing::Test::HasFailure()) break;
   }
   const Compiled& c = f.plan_for(inputs(dear, 1));
@@ -145,6 +148,42 @@ TEST(While, NativeCodeKeepsTapesToo) {
   EXPECT_NE(line(Budget()).find("the tapes of all steps"), std::string::npos);
   EXPECT_NE(line(Budget(120_KiB)).find("snapshots or"), std::string::npos);
   line(Budget(46_KiB));
+}
+
+TierSpec quick(TierSpec tier) {
+  tier.write_bytes_per_second = tier.read_bytes_per_second = 1e13;
+  tier.latency_seconds = 1e-9;
+  return tier;
+}
+
+TEST(While, StatesGoToHostAndDisk) {
+  for (const Bytes room : {1_MiB, 40_KiB, 38_KiB, 13_KiB}) {
+    for (const TierSpec& tier : {quick(host(room)), quick(disk(::testing::TempDir(), room))}) {
+      for (const Bytes budget : {72_KiB, 90_KiB}) {
+        SCOPED_TRACE(fmt::format("{} of {} beside {}", tier.name, room, budget));
+        const CompileOptions options{.memory = budget, .tiers = {tier}};
+        for (const std::string& line : {check<true>(options), check<false>(options)}) {
+          const bool there = line.find("states in tier 0") != std::string::npos;
+          EXPECT_TRUE(there || room < 1_MiB) << line;
+        }
+      }
+    }
+  }
+}
+
+TEST(While, AFullDiskIsAnErrorAndTheNextRunIsWhole) {
+  bool full_disk = false;
+  TierSpec tier = quick(disk(::testing::TempDir(), 40_KiB));
+  tier.fault = [&](FileOp op, std::byte*, Bytes) { return full_disk && op == FileOp::write ? ENOSPC : 0; };
+  auto f = compile(Gradient<true>(), {.memory = 80_KiB, .tiers = {tier}});
+  const Inputs in = inputs(true, 77);
+  for (const bool full : {false, true, false}) {
+    full_disk = full;
+    if (full)
+      EXPECT_THROW(f(in), Error);
+    else
+      EXPECT_EQ(bits(flatten(f(in))), wanted<true>(77));
+  }
 }
 
 // The places in a tier, for every number of them.

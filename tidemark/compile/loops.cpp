@@ -202,18 +202,35 @@ class Loop {
     Choice best;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       LoopCosts c = variants_[i].costs;
-      const Bytes area = used(c, bytes);
-      const auto consider = [&] {
+      Bytes area = used(c, bytes);
+      const auto consider = [&](std::int64_t tier) {
         const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
         if (best.seconds < 0 || seconds < best.seconds)
-          best = {.seconds = seconds, .variant = i, .area = area, .places = c.places};
+          best = {.seconds = seconds, .variant = i, .tier = tier, .area = area, .places = c.places, .tier_places = c.tier_places, .start = c.start};
       };
       // With tapes, places that states have in the first sweep are missing when the last steps are reversed.
       const std::int64_t most = most_online_places(area, c.state, 0);
       for (std::int64_t part = 4; part > 0; --part) {
         c.places = c.tape == 0 || area >= c.most() ? 0 : most * part / 4;
-        consider();
+        consider(-1);
         if (c.places == 0) break;
+      }
+      if (area >= c.most() || c.state == 0) continue;
+      for (std::size_t k = 0; k < tiers_.size(); ++k) {
+        // The record of what lies there takes no more than a state, or than a page.
+        c.tier_places = std::min({tiers_[k].bytes / c.state, c.trips - 1, std::max<Bytes>(500, c.state / 8)});
+        area = bytes - 2 * c.state;  // by way of which states go to a tier and come back
+        c.places = std::min(most_online_places(area, c.state, c.tier_places), c.trips);
+        if (c.tier_places < 1 || c.places < 1) continue;
+        area = area / kStorageAlign * kStorageAlign;
+        c.in_tier_at(tiers_[k]);
+        // Of the distances that end as one of these, the shortest whose copies steps hide.
+        for (std::int64_t segments = c.tier_places + 1; segments > 1; segments -= std::max<std::int64_t>(1, segments / 4)) {
+          c.start = (c.trips + segments - 1) / segments;
+          while (c.start > 1 && c.write <= static_cast<double>(c.start / 2) * c.body) c.start /= 2;
+          consider(static_cast<std::int64_t>(k));
+        }
+        c.tier_places = c.start = 0;
       }
     }
     return best;
