@@ -364,12 +364,12 @@ TEST(LoopOnDisk, AFullDiskIsSaid) {
   ASSERT_TRUE(fs::exists("/dev/full"));
   const Folder folder("tidemark-full-");
   const CheckpointOptions options = on_disk(folder);
+  // Every snapshot is written beside first: a link to the full device stands in its way.
+  for (int i = 1; i < 80; ++i)
+    fs::create_symlink("/dev/full", folder.path() + "/state-" + std::to_string(i) + ".tidemark.new");
   const auto known = [&] { checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options); };
   const auto unknown = [&] { checkpointed(flow_step, flow_loss, flow_start(), kControl, kEnds, options); };
   for (const std::function<void()>& run : {std::function<void()>(known), std::function<void()>(unknown)}) {
-    // Every snapshot is written beside first: a link to the full device stands in its way.
-    for (int i = 1; i < 80; ++i)
-      fs::create_symlink("/dev/full", folder.path() + "/state-" + std::to_string(i) + ".tidemark.new");
     try {
       run();
       FAIL() << "nothing was said";
@@ -378,8 +378,9 @@ TEST(LoopOnDisk, AFullDiskIsSaid) {
       EXPECT_THAT(e.what(), HasSubstr("No space left on device"));
       EXPECT_THAT(e.what(), HasSubstr("/state-"));
     }
-    fs::remove_all(folder.path());
-    fs::create_directories(folder.path());
+    for (const auto& entry : fs::directory_iterator(folder.path())) fs::remove(entry.path());
+    for (int i = 1; i < 80; ++i)
+      fs::create_symlink("/dev/full", folder.path() + "/state-" + std::to_string(i) + ".tidemark.new");
   }
 }
 
