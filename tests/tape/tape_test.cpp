@@ -425,6 +425,32 @@ TEST(Tape, RefusesTwoTapesMixed) {
   EXPECT_THAT(message_of([&] { two.reverse(x); }), HasSubstr("a variable of one tape"));
 }
 
+// In the sweep too: adjoints of another tape lie elsewhere.
+TEST(Tape, ExternalFunctionsReachNoOtherTape) {
+  Tape other;
+  for (int i = 0; i < 100'000; ++i) other.input(1.0);
+  const Var far = other.input(2.0);
+  for (const bool reads : {true, false}) {
+    Tape tape;
+    const Tape::Recording recording(tape);
+    const Var x = tape.input(3.0);
+    const std::vector<double> values{9.0};
+    const std::vector<Var> y =
+        tape.external(values, [&](std::span<const Var> out, tape::Adjoints<double>& adjoints) {
+          adjoints.add(reads ? x : far, 6.0 * adjoints.get(reads ? far : out[0]));
+        });
+    EXPECT_THROW(tape.reverse(y[0]), Error);
+    EXPECT_THROW(tape.preaccumulate(std::vector<Var>{x},
+                                    [&] {
+                                      return tape.external(values, [&](std::span<const Var>,
+                                                                       tape::Adjoints<double>& adjoints) {
+                                        adjoints.add(far, 1.0);
+                                      });
+                                    }),
+                 Error);
+  }
+}
+
 TEST(Tape, RefusesAVarThatOutlivedItsTape) {
   Var x;
   {

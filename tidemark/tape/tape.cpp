@@ -176,6 +176,8 @@ std::vector<Active<Real>> BasicTape<Real>::external(std::span<const Real> values
   return outputs;
 }
 
+void refuse_in_sweep(Key key, Key end) { refuse(recording_of(key), recording_of(end)); }
+
 template <typename Real>
 void BasicTape<Real>::need_thread() const {
   if (!on_this_thread())
@@ -254,7 +256,7 @@ void BasicTape<Real>::sweep(const Position& from, const Position& to) {
     const External& e = externals_[number];
     const std::vector<Scalar> outputs = outputs_of(e);
     for (std::uint32_t d = 0; d < width_; ++d) {
-      Adjoints<Real> view(adjoints, width_, d);
+      Adjoints<Real> view(adjoints, width_, d, this->next_);
       e.reverse(outputs, view);
     }
   };
@@ -393,7 +395,7 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
       const External& e = tape->externals_[number];
       const std::vector<Scalar> outputs = tape->outputs_of(e);
       for (std::uint32_t d = 0; d < directions; ++d) {
-        Adjoints<Real> view(*this, d);
+        Adjoints<Real> view(*this, d, tape->next_);
         e.reverse(outputs, view);
       }
     }

@@ -51,15 +51,20 @@ struct TapeCounts {
 template <typename Real>
 class BasicTape;
 
+// A variable that is not of the recording that is swept, which ends with `end`.
+[[noreturn]] TIDEMARK_API void refuse_in_sweep(Key key, Key end);
+
 // What an external function sees in the reverse sweep: `direction` is 0 unless several are swept at once.
 template <typename Real>
 class TIDEMARK_API Adjoints {
  public:
-  Adjoints(Real* values, std::uint32_t width, std::uint32_t direction)
-      : values_(values), width_(width), direction_(direction) {}
-  Adjoints(RegionAdjoints<Real>& region, std::uint32_t direction) : region_(&region), direction_(direction) {}
+  Adjoints(Real* values, std::uint32_t width, std::uint32_t direction, Key end)
+      : values_(values), width_(width), direction_(direction), end_(end) {}
+  Adjoints(RegionAdjoints<Real>& region, std::uint32_t direction, Key end)
+      : region_(&region), direction_(direction), end_(end) {}
   Real get(const Active<Real>& x) const {
     if (!x.active()) return Real(0);
+    check(x);
     if (region_ == nullptr) return values_[at(x)];
     const Real* of = region_->of(index_of(x.key()));
     return of == nullptr ? Real(0) : of[direction_];
@@ -67,6 +72,7 @@ class TIDEMARK_API Adjoints {
   // Passive variables take nothing.
   void add(const Active<Real>& x, const Real& adjoint) {
     if (!x.active()) return;
+    check(x);
     if (region_ == nullptr)
       values_[at(x)] += adjoint;
     else
@@ -74,12 +80,17 @@ class TIDEMARK_API Adjoints {
   }
 
  private:
+  void check(const Active<Real>& x) const {
+    if (recording_of(x.key()) != recording_of(end_) || index_of(x.key()) >= index_of(end_))
+      refuse_in_sweep(x.key(), end_);
+  }
   std::size_t at(const Active<Real>& x) const {
     return static_cast<std::size_t>(index_of(x.key())) * width_ + direction_;
   }
   Real* values_ = nullptr;
   RegionAdjoints<Real>* region_ = nullptr;
   std::uint32_t width_ = 0, direction_;
+  Key end_;
 };
 
 template <typename Real>
