@@ -91,7 +91,7 @@ TEST(Fate, WhatReadsAnUpdatedParameterCannotBeMadeAgain) {
   // Nobody reads b0 on the way back, but somebody does after the update of x, from which it was made.
   p.tasks[6].reads = {6};
   p.buffers.push_back({.name = "late", .bytes = 4});
-  p.tasks.push_back({.name = "late", .reads = {1}, .writes = {9}, .seconds = 1});
+  p.tasks.push_back({.name = "late", .reads = {0, 1}, .writes = {9}, .seconds = 1});
   p.outputs.push_back(9);
   const Case c(-1, p);
   EXPECT_EQ(plan::check(c.problem, c.plan), "");
