@@ -271,7 +271,7 @@ class Solver {
   // A share of the time, while there is that much.
   void pack(Plan& plan, double share) const {
     const double seconds = std::min(share * options_.time_limit, options_.time_limit - limit_.elapsed());
-    place(problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.05, seconds),
+    place(problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds),
           options_.effort >= 0);
   }
 
@@ -361,7 +361,9 @@ class Solver {
       if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
     const Bytes least = least_peak > budget_ ? least_peak : least_packed;
-    if (!packed_ && below_ && !none_exists_ && least < std::numeric_limits<Bytes>::max()) go_below(least);
+    if (!packed_ && below_ && !none_exists_ && least < std::numeric_limits<Bytes>::max() &&
+        model_.tasks <= kMostForThreads)
+      go_below(least);
     if (packed_) return *packed_;
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
@@ -394,7 +396,7 @@ class Solver {
     if (!done) {
       // A bound may take longer than it is given, by a cut or a program.
       const double left =
-                       0.88 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()) - kOneMore,
+                       0.82 * (options_.time_limit - fixed_seconds(problem_) - limit_.elapsed()) - kOneMore,
                    share = 0.1 * options_.time_limit;
       BoundOptions o{.budget = budget_ == kNoLimit ? -1 : budget_,
                      .time_limit = near ? share : std::max(kLeastBound * options_.time_limit, left)};
