@@ -227,7 +227,7 @@ class Loop {
         // Of the distances that end as one of these, the shortest whose copies steps hide.
         for (std::int64_t segments = c.tier_places + 1; segments > 1; segments -= std::max<std::int64_t>(1, segments / 4)) {
           c.start = (c.trips + segments - 1) / segments;
-          while (c.start > 1 && c.write <= static_cast<double>(c.start / 2) * c.body) c.start /= 2;
+          for (std::int64_t half = c.start / 2; half > 0 && c.write <= static_cast<double>(half) * c.body; half /= 2) c.start = half;
           consider(static_cast<std::int64_t>(k));
         }
         c.tier_places = c.start = 0;

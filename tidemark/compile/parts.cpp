@@ -310,6 +310,8 @@ Posed posed_of(const Graph& graph, const CompileOptions& options) {
   return posed;
 }
 
+// A refusal plans the graph again, so it cannot be given away.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
                         std::span<const TierSpec> tiers) {
   const int parts = options.micro_batches.parts;
