@@ -111,8 +111,8 @@ double LoopCosts::first_sweep(Bytes bytes) const {
     std::int64_t from = 0, step = start;
     while (tier_places > 0 && from < trips - 1) {
       const std::int64_t to = std::min(trips - 1, (tier_places + 1) * step);
-      seconds +=
-          static_cast<double>((to - from) / step) * std::max(0.0, write - static_cast<double>(step) * body);
+      const std::int64_t copies = (to - from) / step;
+      seconds += static_cast<double>(copies) * std::max(0.0, write - static_cast<double>(step) * body);
       from = to, step *= 2;
     }
     return seconds;
