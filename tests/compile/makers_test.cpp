@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "tests/compile/small_nets.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
@@ -16,9 +17,11 @@
 namespace tidemark {
 namespace {
 
-struct Net {
-  std::vector<Tensor> w;
-};
+using small_nets::gated;
+using small_nets::Net;
+using small_nets::residual;
+using small_nets::reversible;
+
 constexpr std::int64_t kWidth = 24, kWide = 256;  // wide: products that take longer than codecs
 Net net_of(int layers, std::int64_t width = kWidth) {
   Net p;
@@ -38,33 +41,11 @@ Tensor input(std::int64_t rows = 501, std::int64_t width = kWidth) {
   return tensor(data, {rows, width});
 }
 
-// What relu gives is added up: only its sign is wanted again.
-Tensor residual(const Net& p, const Tensor& x) {
-  Tensor h = x;
-  for (const Tensor& w : p.w) h = h + relu(matmul(h, w));
-  return mean(square(h));
-}
 // What relu gives is multiplied: all of it is wanted again.
 Tensor plain(const Net& p, const Tensor& x) {
   Tensor h = x;
   for (const Tensor& w : p.w) h = relu(matmul(h, w));
   return mean(square(h));
-}
-// The second factor of each product is a cheap function of what is wanted anyway.
-Tensor gated(const Net& p, const Tensor& x) {
-  Tensor h = x;
-  for (const Tensor& w : p.w) h = matmul(h, w) * exp(-square(h));
-  return mean(square(h));
-}
-
-// Reversible blocks: each half is the other's function added to what it was.
-Tensor reversible(const Net& p, const Tensor& x) {
-  Tensor a = x, b = x * 0.5;
-  for (std::size_t i = 0; i + 1 < p.w.size(); i += 2) {
-    a = a + tanh(matmul(b, p.w[i]));
-    b = b - tanh(matmul(a, p.w[i + 1]));
-  }
-  return mean(square(a) + square(b));
 }
 
 // Affine couplings: each half is scaled and shifted by functions of the other.

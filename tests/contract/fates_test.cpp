@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "tests/compile/small_nets.h"
 #include "tests/contract/zoo_cases.h"
 #include "tidemark/compile/explain.h"
 #include "tidemark/compile/makers.h"
@@ -18,9 +19,11 @@ bool has(const std::vector<plan::BufferId>& list, plan::BufferId b) {
   return std::find(list.begin(), list.end(), b) != list.end();
 }
 
-struct Net {
-  std::vector<Tensor> w;
-};
+using small_nets::gated;
+using small_nets::Net;
+using small_nets::residual;
+using small_nets::reversible;
+
 Net net_of(int layers) {
   Net p;
   for (int i = 0; i < layers; ++i) p.w.push_back(full({24, 24}, 0.01 * (i + 1)));
@@ -28,28 +31,10 @@ Net net_of(int layers) {
 }
 Tensor input() { return full({67, 24}, 0.5); }
 
-Tensor residual(const Net& p, const Tensor& x) {
-  Tensor h = x;
-  for (const Tensor& w : p.w) h = h + relu(matmul(h, w));
-  return mean(square(h));
-}
 Tensor plain(const Net& p, const Tensor& x) {
   Tensor h = x;
   for (std::size_t i = 0; i < p.w.size(); ++i) h = name(relu(matmul(h, p.w[i])), "h." + std::to_string(i));
   return mean(square(h));
-}
-Tensor gated(const Net& p, const Tensor& x) {
-  Tensor h = x;
-  for (const Tensor& w : p.w) h = matmul(h, w) * exp(-square(h));
-  return mean(square(h));
-}
-Tensor reversible(const Net& p, const Tensor& x) {
-  Tensor a = x, b = x * 0.5;
-  for (std::size_t i = 0; i + 1 < p.w.size(); i += 2) {
-    a = a + tanh(matmul(b, p.w[i]));
-    b = b - tanh(matmul(a, p.w[i + 1]));
-  }
-  return mean(square(a) + square(b));
 }
 
 // What the steps say of the buffers of one value.

@@ -197,17 +197,18 @@ class Loop {
     const Bytes unit = c.tape > 0 ? kStorageAlign : std::max<Bytes>(1, c.state);
     return std::min(bytes, c.most()) / unit * unit;
   }
-  // The same for a loop of unknown length.
+  static void take_faster(Choice& best, std::size_t variant, const LoopCosts& c, std::int64_t tier, Bytes area) {
+    const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
+    if (best.seconds >= 0 && seconds >= best.seconds) return;
+    best = {seconds, variant, tier, c.period, c.splits, -1, area, c.places, c.tier_places, c.start};
+  }
+  // The fastest for a loop of unknown length.
   Choice priced_online(Bytes bytes) const {
     Choice best;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       LoopCosts c = variants_[i].costs;
       Bytes area = used(c, bytes);
-      const auto consider = [&](std::int64_t tier) {
-        const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
-        if (best.seconds < 0 || seconds < best.seconds)
-          best = {.seconds = seconds, .variant = i, .tier = tier, .area = area, .places = c.places, .tier_places = c.tier_places, .start = c.start};
-      };
+      const auto consider = [&](std::int64_t tier) { take_faster(best, i, c, tier, area); };
       // With tapes, places that states have in the first sweep are missing when the last steps are reversed.
       const std::int64_t most = most_online_places(area, c.state, 0);
       for (std::int64_t part = 4; part > 0; --part) {
@@ -242,11 +243,7 @@ class Loop {
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       LoopCosts c = variants_[i].costs;
       Bytes area = used(c, bytes);
-      const auto consider = [&](std::int64_t tier) {
-        const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
-        if (best.seconds < 0 || seconds < best.seconds)
-          best = {seconds, i, tier, c.period, c.splits, -1, area};
-      };
+      const auto consider = [&](std::int64_t tier) { take_faster(best, i, c, tier, area); };
       consider(-1);
       if (area == c.most() || c.state == 0 || bytes < 2 * c.state) continue;
       area = used(c, bytes - 2 * c.state);  // by way of which states go to a tier and come back
