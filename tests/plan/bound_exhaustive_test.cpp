@@ -129,6 +129,13 @@ TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   EXPECT_GT(t.tight, 20);
 }
 
+// Along a ray the multipliers of these grew past what the verifier reads.
+TEST(BoundExhaustive, multipliers_stay_below_what_a_proof_may_hold) {
+  Tally t;
+  compare(16417, 16418, 9, t);
+  EXPECT_GT(t.above_floor, 0);
+}
+
 // Tiny problems with a tier whose link is slow enough to matter.
 Problem tiny_with_tier(std::uint64_t seed) {
   Rng rng(seed * 91 + 3);

@@ -44,6 +44,7 @@ struct Certificate {
     std::int64_t read = 0, write = 0;
   };
   static constexpr std::int64_t kWhole = 1 << 20;
+  static constexpr Units kMost = Units{1} << 60;  // the largest number of a row that the verifier takes
   // One leaf of the branching, from "not stored" to "stored" in the order of the list.
   struct Leaf {
     std::vector<Decision> decisions;

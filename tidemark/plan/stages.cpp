@@ -291,11 +291,20 @@ Program::Open Program::most_open() const {
 Certificate::Leaf Program::leaf(int unit_exponent) const {
   Certificate::Leaf leaf;
   leaf.prices.assign(at(k_), 0.0);
+  // Multipliers along a ray grow past what a proof may hold. What they prove is concave in them and not below 0 where all are 0, so
+  // that a part of them proves at least that part.
+  double most = 0;
+  for (std::size_t r = 0; r < names_.size(); ++r) {
+    if (names_[r].kind != Kind::memory) most = std::max(most, dual_[r] * v_.floor_seconds);
+  }
+  const double part =
+      std::min(1.0, std::ldexp(static_cast<double>(Certificate::kMost), unit_exponent) / most);
   for (std::size_t r = 0; r < names_.size(); ++r) {
     const Name& n = names_[r];
-    const double seconds = dual_[r] * v_.floor_seconds;
+    const double seconds = part * dual_[r] * v_.floor_seconds;
     if (!(seconds > 0) && n.kind != Kind::floor) continue;
-    const auto y = static_cast<Units>(std::ldexp(std::max(seconds, 0.0), -unit_exponent));
+    const auto y =
+        std::min(static_cast<Units>(std::ldexp(std::max(seconds, 0.0), -unit_exponent)), Certificate::kMost);
     switch (n.kind) {
       case Kind::need:
         leaf.need.push_back({n.i, n.j, n.who, n.value, y});
