@@ -95,7 +95,8 @@ void LoopCosts::split_in_tier(Bytes bytes, std::int64_t places, std::int64_t gri
       return schedule::TierPrices::Last{first(n), rest(n)};
     };
   }
-  splits = schedule::tier_splits(trips, places, p, grid);
+  // Milliseconds for a choice that is priced many times, a fraction of a second for the one that is taken.
+  splits = schedule::tier_splits(trips, places, p, grid, 100 * static_cast<double>(grid * grid));
 }
 
 void LoopCosts::split_in_area(Bytes beside, std::int64_t places, std::int64_t grid) {

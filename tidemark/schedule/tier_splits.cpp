@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "tidemark/base/error.h"
 #include "tidemark/schedule/least_sum.h"
@@ -12,10 +13,17 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// More places than this change the splits of a grid little, and every one is a table.
-constexpr std::int64_t kMostLayers = 64;
-
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// The numbers of places that have a layer: all of them, or all up to some and from there on ever fewer.
+constexpr std::int64_t kAllUpTo = 32, kInEachOctave = 8;
+
+std::vector<std::int64_t> layers_for(std::int64_t places, bool all) {
+  std::vector<std::int64_t> list;
+  for (std::int64_t m = 0; m < places; m += all || m < kAllUpTo ? 1 : m / kInEachOctave) list.push_back(m);
+  list.push_back(places);
+  return list;
+}
 
 // With m places, by units of steps, copies at what steps beside them do not hide:
 //   B_m(y) = min(leaf(y), K_{m-1}(y))                            from a state just made, and back at the state before it;
@@ -23,37 +31,39 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 //   K_m(l) = the same, and beside its beginning the state is written;
 //   F_m(l) = min(last(l), min over x of x + F_{m-1}(l - x) + R_m(x)) for the end of the loop, where the first sweep does the advancing and
 //            writes every state.
+// Between two numbers of places that have a layer, K and F are taken to change in equal steps.
 class Table {
  public:
-  Table(std::int64_t steps, std::int64_t places, const TierPrices& prices, std::int64_t grid)
-      : p_(prices), unit_((steps + grid - 1) / grid), n_((steps + unit_ - 1) / unit_) {
+  // `units` of `unit` steps, the last of which is `behind` steps shorter; what has no more steps than `finer` goes up to is its. `places`: of
+  // each layer; none: a place for every unit, then a layer is its own.
+  Table(std::int64_t units, std::int64_t unit, std::int64_t behind, std::span<const std::int64_t> places,
+        const TierPrices& prices, const Table* finer)
+      : p_(prices), n_(units), unit_(unit), behind_(behind), places_(places), finer_(finer) {
     leaf_.assign(at(n_ + 1), 0);
     last_.resize(at(n_ + 1));
-    const std::int64_t behind = n_ * unit_ - steps;  // the last unit is that much shorter
     for (std::int64_t l = 1; l <= n_; ++l)
-      leaf_[at(l)] = p_.leaf(l * unit_), last_[at(l)] = p_.last(l * unit_ - behind);
+      leaf_[at(l)] = p_.leaf(l * unit_), last_[at(l)] = p_.last(l * unit_ - behind_);
+    if (places_.empty()) layers_.push_back(solve(0, nullptr, 0));
     const Layer none{.kept = never(), .first = never()};
-    // With a place for every unit a layer is its own: the states behind a split have as many places as those before it.
-    unlimited_ = places >= n_;
-    const std::int64_t most = unlimited_ ? 0 : std::min(places, kMostLayers);
-    for (std::int64_t m = 0; m <= most; ++m) {
-      Layer next = solve(unlimited_ ? nullptr : m == 0 ? &none : &layers_.back());
-      if (m > 0 && next.again == layers_.back().again && next.first == layers_.back().first) break;
+    for (std::size_t j = 0; j < places_.size(); ++j) {
+      const double part = j == 0 ? 1 : 1 / static_cast<double>(places_[j] - places_[j - 1]);
+      Layer next = solve(j, j == 0 ? &none : &layers_.back(), part);
+      // More places are of no use from here on.
+      if (j > 0 && next.again == layers_.back().again && next.first == layers_.back().first) break;
       layers_.push_back(std::move(next));
     }
   }
 
-  TierSplits splits() const {
+  TierSplits splits(std::int64_t places) const {
     TierSplits list;
-    expand(static_cast<std::int64_t>(layers_.size()) - 1, n_, How::first, list);
+    expand(places, n_, How::first, list);
     return list;
   }
 
  private:
   struct Layer {
-    std::vector<double> behind, again, kept, first;   // B, R, K, F
-    std::vector<double> x_again, x_kept, x_first;     // of x steps and what is before the split, by x
-    std::vector<double> behind_turned, first_turned;  // of what is behind it: sums run upwards in both
+    std::vector<double> behind{}, again{}, kept{}, first{};  // B, R, K, F
+    std::vector<double> first_behind{};                       // F with a place less
   };
   enum class How : std::uint8_t { again, kept, first };
 
@@ -62,28 +72,57 @@ class Table {
   double wait(double copy, double beside) const { return p_.hidden ? std::max(0.0, copy - beside) : copy; }
   // A leaf from a state just made; the one before it is still there, where there are two places.
   double leaf_behind(std::int64_t l) const { return leaf_[at(l)] + (p_.hidden ? 0 : p_.read); }
+  // Of x units and what is before a split behind them.
+  double x_again(const Layer& layer, std::int64_t x) const {
+    return static_cast<double>(x * unit_) * p_.advance + layer.again[at(x)];
+  }
+  double x_kept(const Layer& layer, std::int64_t x) const {
+    return x_again(layer, x) + wait(p_.write, static_cast<double>(x * unit_) * p_.advance);
+  }
+  double x_first(const Layer& layer, std::int64_t x) const {
+    const double body = static_cast<double>(x * unit_) * p_.body;
+    return body + wait(p_.write, body) + layer.again[at(x)];
+  }
+  // Where the finer table has a segment, and 0 where it has not.
+  std::int64_t in_finer(std::int64_t l, bool first) const {
+    const std::int64_t steps = l * unit_ - (first ? behind_ : 0);
+    return finer_ != nullptr && steps <= finer_->n_ ? steps : 0;
+  }
 
-  // `fewer`: the layer with a place less; null: this one.
-  Layer solve(const Layer* fewer) const {
-    Layer out{never(), never(), never(), never(), never(), never(), never(), never(), never()};
-    const auto settle = [&](std::int64_t l, const Layer& less) {
-      out.behind[at(l)] = out.behind_turned[turned(l)] = std::min(leaf_behind(l), less.kept[at(l)]);
-      out.first_turned[turned(l)] = less.first[at(l)];
+  const Layer& layer(std::size_t which) const { return layers_[std::min(which, layers_.size() - 1)]; }
+
+  // `fewer`: the layer with fewer places; a place less is `part` of the way there; null: no way at all.
+  Layer solve(std::size_t which, const Layer* fewer, double part) const {
+    Layer out{never(), never(), never(), never(), never()};
+    const Layer* finer = finer_ == nullptr ? nullptr : &finer_->layer(which);
+    // Of x units and what is before the split, by x; and of what is behind it, from its end, so that sums run upwards in both.
+    std::vector<double> again = never(), kept = never(), first = never(), behind = never(),
+                        first_behind = never();
+    const auto least = [&](std::int64_t l, const std::vector<double>& x, const std::vector<double>& rest) {
+      return least_sum(&x[1], &rest[turned(l) + 1], l - 1);
     };
-    for (std::int64_t l = 1; fewer != nullptr && l <= n_; ++l) settle(l, *fewer);
+    const auto less = [&](const std::vector<double>& own, const std::vector<double>& of_fewer,
+                          std::int64_t l) {
+      return part == 1 ? of_fewer[at(l)] : own[at(l)] + part * (of_fewer[at(l)] - own[at(l)]);
+    };
     for (std::int64_t l = 1; l <= n_; ++l) {
-      const auto least = [&](const std::vector<double>& x, const std::vector<double>& rest) {
-        return least_sum(&x[1], &rest[turned(l) + 1], l - 1);
-      };
-      const double leaf = leaf_[at(l)] + wait(p_.read, leaf_[at(l)]);
-      out.again[at(l)] = std::min(leaf, least(out.x_again, out.behind_turned));
-      out.kept[at(l)] = std::min(leaf + wait(p_.write, leaf_[at(l)]), least(out.x_kept, out.behind_turned));
-      out.first[at(l)] = std::min(last(l), least(out.x_first, out.first_turned));
-      const double steps = static_cast<double>(l * unit_);
-      out.x_again[at(l)] = steps * p_.advance + out.again[at(l)];
-      out.x_kept[at(l)] = out.x_again[at(l)] + wait(p_.write, steps * p_.advance);
-      out.x_first[at(l)] = steps * p_.body + wait(p_.write, steps * p_.body) + out.again[at(l)];
-      if (fewer == nullptr) settle(l, out);
+      if (const std::int64_t steps = in_finer(l, false); steps > 0) {
+        out.again[at(l)] = finer->again[at(steps)];
+        out.kept[at(l)] = finer->kept[at(steps)];
+      } else {
+        const double leaf = leaf_[at(l)] + wait(p_.read, leaf_[at(l)]);
+        out.again[at(l)] = std::min(leaf, least(l, again, behind));
+        out.kept[at(l)] = std::min(leaf + wait(p_.write, leaf_[at(l)]), least(l, kept, behind));
+      }
+      const std::int64_t steps = in_finer(l, true);
+      out.first[at(l)] = steps > 0 ? finer->first[at(steps)] : std::min(last(l), least(l, first, first_behind));
+      again[at(l)] = x_again(out, l);
+      kept[at(l)] = x_kept(out, l);
+      first[at(l)] = x_first(out, l);
+      const double kept_less = fewer == nullptr ? out.kept[at(l)] : less(out.kept, fewer->kept, l);
+      out.behind[at(l)] = behind[turned(l)] = std::min(leaf_behind(l), kept_less);
+      out.first_behind[at(l)] = first_behind[turned(l)] =
+          fewer == nullptr ? out.first[at(l)] : less(out.first, fewer->first, l);
     }
     return out;
   }
@@ -93,30 +132,33 @@ class Table {
   }
 
   void expand(std::int64_t m, std::int64_t l, How how, TierSplits& list) const {
-    const Layer& layer = layers_[at(m)];
+    const auto above = std::upper_bound(places_.begin(), places_.end(), m);
+    const Layer& layer = this->layer(above == places_.begin() ? 0 : at(above - places_.begin() - 1));
     for (;; how = How::again) {
       const bool first = how == How::first;
-      const std::vector<double>& best = first ? layer.first : how == How::kept ? layer.kept : layer.again;
-      const std::vector<double>& x_sum = first              ? layer.x_first
-                                         : how == How::kept ? layer.x_kept
-                                                            : layer.x_again;
-      const std::vector<double>& rest = first ? layer.first_turned : layer.behind_turned;
+      if (const std::int64_t steps = in_finer(l, first); steps > 0) return finer_->expand(m, steps, how, list);
+      const auto before = [&](std::int64_t x) {
+        return first ? x_first(layer, x) : how == How::kept ? x_kept(layer, x) : x_again(layer, x);
+      };
+      const double best = (first ? layer.first : how == How::kept ? layer.kept : layer.again)[at(l)];
+      const std::vector<double>& rest = first ? layer.first_behind : layer.behind;
       std::int64_t x = 1;
-      while (x < l && x_sum[at(x)] + rest[turned(l - x)] != best[at(l)]) ++x;
+      while (x < l && before(x) + rest[at(l - x)] != best) ++x;
       if (x == l) return list.push_back(0);
       const bool keep = first || layer.behind[at(l - x)] < leaf_behind(l - x);
       list.push_back(keep ? x * unit_ : -x * unit_);
-      if (keep) expand(unlimited_ ? m : m - 1, l - x, first ? How::first : How::kept, list);
+      if (keep) expand(places_.empty() ? m : m - 1, l - x, first ? How::first : How::kept, list);
       l = x;
     }
   }
 
-  TierPrices p_;
-  std::int64_t unit_, n_;
+  const TierPrices& p_;
+  std::int64_t n_, unit_, behind_;
+  std::span<const std::int64_t> places_;
+  const Table* finer_;
   std::vector<double> leaf_;
   std::vector<TierPrices::Last> last_;
-  bool unlimited_ = false;
-  std::vector<Layer> layers_;  // by places
+  std::vector<Layer> layers_;
 };
 
 // Two places in memory by way of which states go out and come in, and the moments at which streams and places are free.
@@ -184,9 +226,20 @@ TierSplits equal_splits(std::int64_t steps, std::int64_t period) {
   return list;
 }
 
-TierSplits tier_splits(std::int64_t steps, std::int64_t places, const TierPrices& prices, std::int64_t grid) {
+TierSplits tier_splits(std::int64_t steps, std::int64_t places, const TierPrices& prices, std::int64_t grid,
+                       double sums) {
   TIDEMARK_CHECK(steps > 0 && places >= 0 && grid > 0);
-  return Table(steps, places, prices, grid).splits();
+  // As fine as the sums allow, which are 3 / 2 grid^2 for a layer of a table.
+  const double exact = sums / (1.5 * static_cast<double>(std::min(places, steps) + 1));
+  while (grid < steps && static_cast<double>(2 * grid) * static_cast<double>(2 * grid) < exact) grid *= 2;
+  const std::int64_t unit = (steps + grid - 1) / grid, units = (steps + unit - 1) / unit;
+  const std::int64_t fine = std::min(steps, grid), both = fine + (unit > 1 ? units : 0);
+  std::vector<std::int64_t> layers;
+  if (places < both)
+    layers = layers_for(places, static_cast<double>(fine) * static_cast<double>(both) < exact);
+  const Table whole(fine, 1, 0, layers, prices, nullptr);
+  if (unit == 1) return whole.splits(places);
+  return Table(units, unit, units * unit - steps, layers, prices, &whole).splits(places);
 }
 
 TierShape tier_shape(const TierSplits& splits, std::int64_t steps) {

@@ -34,9 +34,10 @@ struct TierPrices {
 };
 
 // The splits of least time, by a table over (steps, places): h_revolve with leaves in place of single steps and with copies that cost only what
-// steps do not hide. Above `grid` steps, splits lie at multiples of steps / grid.
+// steps do not hide. Above `grid` steps, long segments are split at multiples of steps / grid, and those of up to `grid` steps anywhere; the grid is
+// finer than that, and the table has a layer for every number of places, where this takes no more than `sums` sums (2e9 take about a second).
 TIDEMARK_API TierSplits tier_splits(std::int64_t steps, std::int64_t places, const TierPrices& prices,
-                                    std::int64_t grid);
+                                    std::int64_t grid, double sums = 1e7);
 
 struct TierShape {
   std::int64_t places = 0;       // states in the tier at once, at most
