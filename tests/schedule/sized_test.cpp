@@ -6,9 +6,12 @@
 
 #include <vector>
 
+#include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
 #include "tidemark/schedule/mixed.h"
+#include "tidemark/schedule/replay.h"
 #include "tidemark/schedule/revolve.h"
+#include "tidemark/schedule/schedules.h"
 
 namespace tidemark::schedule {
 namespace {
@@ -176,6 +179,32 @@ TEST(Sized, WithoutTapesIsRevolve) {
     EXPECT_EQ(s.counts().advances, steps < 2 ? 0 : revolve_advances(steps, slots) - first);
     EXPECT_EQ(s.counts().direct, steps);
   }
+}
+
+TEST(Sized, AsAScheduleItKeepsToItsBytesAndIsNeverWorseThanRevolve) {
+  for (const Bytes state : {1, 3, 10}) {
+    for (const Bytes tape : {1, 2, 10, 45}) {
+      for (const std::int64_t steps : {1, 2, 9, 60, 333}) {
+        for (const Bytes more : {0, 5, 31, 100, 1000}) {
+          const Bytes bytes = state + tape + more;
+          SCOPED_TRACE(testing::Message() << steps << " steps of " << state << ", tapes of " << tape << ", " << bytes);
+          const Limits limits{.steps = steps,
+                              .state_bytes = [&](std::int64_t) { return state; },
+                              .tape_bytes = [&](std::int64_t) { return tape; },
+                              .bytes = bytes};
+          const Replay r = replay(*sized(steps, state, tape, bytes), limits);
+          EXPECT_EQ(r.broken, "");
+          EXPECT_EQ(r.counts.forward_steps, sized_steps(steps, state, tape, bytes));
+          EXPECT_LE(r.counts.forward_steps, revolve_advances(steps, (bytes - tape) / state) + steps);
+          // Mixed gives up the first state where the first steps are taped.
+          if (const std::int64_t units = (bytes - tape) / std::max(state, tape); units > 0) {
+            EXPECT_LE(r.counts.forward_steps, mixed_steps(steps, units) * 103 / 100 + 1);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_THROW(sized(5, 3, 4, 6), Error);
 }
 
 TEST(Sized, AMillionStepsNeedASmallTable) {

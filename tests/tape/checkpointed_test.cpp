@@ -8,7 +8,7 @@
 #include <set>
 
 #include "tests/tape/flow.h"
-#include "tidemark/schedule/replay.h"
+#include "tidemark/schedule/registry.h"
 #include "tidemark/schedule/schedules.h"
 
 namespace tidemark {
@@ -119,13 +119,33 @@ TEST(Checkpointed, ALossThatGrowsIsInTheBudget) {
   }
 }
 
-TEST(Checkpointed, AStateThatGrowsIsRefused) {
+// Steps that turn out to differ are measured, and planned for one by one.
+TEST(Checkpointed, AStateThatGrowsIsMeasured) {
   const auto step = [](auto& s, const auto& p, std::int64_t i) {
     flow_step(s, p, i);
-    if (i == 20) s.u.push_back(s.u[0]);
+    if (i == 20 || i == 30) s.u.push_back(s.u[0]);
   };
+  const auto all = checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = 1_GiB});
+  EXPECT_EQ(all.report.schedule, "chain");
+  EXPECT_EQ(all.report.measured_forward_steps, 50);
+  for (const Bytes memory : {48_KiB, 64_KiB, 200_KiB}) {
+    const auto g = checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = memory});
+    EXPECT_EQ(numbers_of(g), numbers_of(all));
+    EXPECT_EQ(g.report.schedule, "chain");
+    EXPECT_EQ(g.report.peak, g.report.measured_peak);
+    EXPECT_LE(g.report.peak, memory);
+    EXPECT_EQ(g.report.forward_steps, g.report.measured_forward_steps);
+  }
   try {
-    checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = 48_KiB});
+    checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = 28_KiB});
+    FAIL() << "more than the budget";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+  }
+  // While its length is not known, all are taken to be like the first.
+  const While ends{[](const auto& s, std::int64_t) { return s.time < 4.95; }};
+  try {
+    checkpointed(step, flow_loss, flow_start(), kControl, ends, {.memory = 48_KiB});
     FAIL() << "more than was planned for";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), Error::Kind::infeasible);
@@ -254,6 +274,57 @@ TEST(Checkpointed, AStepWithItsOwnAdjoint) {
     EXPECT_EQ(own.peak, own.measured_peak);
     EXPECT_LE(own.peak, memory);
   }
+}
+
+// What the driver is given are bytes, and states and kept data have sizes of their own: in the bytes that a schedule with a name takes, it
+// never runs more steps.
+TEST(Checkpointed, NeverSlowerThanTheNamedSchedulesInTheSameBytes) {
+  using State = std::vector<double>;
+  const auto step = [](State& s, std::int64_t) {
+    for (double& v : s) v = 0.5 * v + 1;
+  };
+  const auto adjoint = [](State& bar, const State& kept, std::int64_t) {
+    for (double& v : bar) v *= 0.5 * kept[0];
+  };
+  const auto finish = [](const State& s) { return s; };
+  std::set<std::string> used;
+  for (const std::size_t numbers : {1, 4, 20}) {
+    for (const std::size_t of_tape : {1, 4, 10, 60}) {
+      const auto keep = [&](State& s, std::int64_t i) {
+        step(s, i);
+        return State(of_tape, 1.0);
+      };
+      const auto run = [&](std::int64_t steps, Bytes memory) {
+        return checkpointed_by_hand(step, keep, adjoint, finish, State(numbers, 1.0), steps, {.memory = memory});
+      };
+      const CheckpointReport one = run(1, 1_GiB).second;
+      const State expected = run(150, 1_GiB).first;
+      for (const char* name : {"store_all", "periodic", "sqrt", "binary", "revolve", "mixed"}) {
+        for (const std::int64_t steps : {2, 30, 150}) {
+          for (const std::int64_t slots : {1, 2, 5, 12}) {
+            SCOPED_TRACE(::testing::Message() << name << ", " << steps << " steps of " << one.state << " and " << one.tape
+                                              << " in " << slots << " slots");
+            const auto named = schedule::schedule_named(name).make({.steps = steps, .slots = slots});
+            const schedule::Limits sizes{.steps = steps,
+                                         .state_bytes = [&](std::int64_t) { return one.state; },
+                                         .tape_bytes = [&](std::int64_t) { return one.tape; }};
+            const schedule::Counts counts = schedule::replay(*named, sizes).counts;
+            // Mixed has slots of one size, as large as the larger of the two.
+            const bool mixed = std::string_view(name) == "mixed";
+            const Bytes bytes = mixed ? slots * std::max(one.state, one.tape) + one.tape : counts.bytes;
+            const auto [bar, report] = run(steps, one.beside + bytes);
+            EXPECT_LE(report.measured_forward_steps, counts.forward_steps);
+            EXPECT_EQ(report.forward_steps, report.measured_forward_steps);
+            EXPECT_EQ(report.peak, report.measured_peak);
+            EXPECT_LE(report.peak, one.beside + bytes);
+            EXPECT_TRUE(steps != 150 || bar == expected);
+            used.insert(report.schedule);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_THAT(used, ::testing::Contains("sized"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "tests/tape/flow.h"
 #include "tidemark/base/random.h"
+#include "tidemark/schedule/registry.h"
 #include "tidemark/schedule/replay.h"
 #include "tidemark/schedule/schedules.h"
 #include "tidemark/tape/checkpointed.h"
@@ -101,6 +102,39 @@ TEST(LoopOnDisk, AFewSnapshotsOnDiskAreUsedAgainAndAgain) {
   // A disk that takes longer than the steps it saves is left alone.
   options.disk_seconds = 1e6;
   EXPECT_EQ(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, options).report.disk_slots, 0);
+}
+
+// Many places on disk, beside a few in memory: as many steps as H-Revolve, Disk-Revolve and Multistage have with these, or fewer.
+TEST(LoopOnDisk, NeverMoreStepsThanTheNamedSchedulesInTheSameMemoryAndDisk) {
+  using State = std::vector<double>;
+  const auto step = [](State& s, std::int64_t) { s[0] = 0.5 * s[0] + 1; };
+  const auto keep = [&](State& s, std::int64_t i) {
+    step(s, i);
+    return State(8, 1.0);
+  };
+  const auto adjoint = [](State& bar, const State& kept, std::int64_t) { bar[0] *= 0.5 * kept[0]; };
+  const auto finish = [](const State& s) { return s; };
+  const Folder folder("tidemark-named-");
+  const auto run = [&](std::int64_t steps, Bytes memory, Bytes disk) {
+    return checkpointed_by_hand(
+        step, keep, adjoint, finish, State{1.0, 2.0}, steps,
+        {.memory = memory, .folder = folder.path(), .disk = disk, .disk_seconds = 0, .progress_seconds = 1e9});
+  };
+  const CheckpointReport one = run(1, 1_GiB, 0).second;
+  for (const auto& [steps, slots, on_disk] :
+       {std::tuple<std::int64_t, std::int64_t, std::int64_t>{170, 1, 80}, {60, 3, 5}}) {
+    SCOPED_TRACE(steps);
+    const auto report = run(steps, one.beside + slots * one.state + one.tape, on_disk * one.state).second;
+    for (const char* name : {"multistage", "disk_revolve", "h_revolve"}) {
+      const schedule::Counts counts = schedule::count(
+          name, {.steps = steps, .slots = slots, .disk_slots = on_disk, .disk_write = 1e-6, .disk_read = 1e-6});
+      if (counts.tiers.at(1).snapshots > on_disk) continue;  // with no end of places
+      EXPECT_LE(report.measured_forward_steps, counts.forward_steps) << name;
+    }
+    EXPECT_EQ(report.forward_steps, report.measured_forward_steps);
+    EXPECT_EQ(report.peak, report.measured_peak);
+    EXPECT_LE(report.disk_slots, on_disk);
+  }
 }
 
 // `run(step)` is a gradient, and `expected` what it must give.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tidemark/base/bytes.h"
 #include "tidemark/schedule/schedule.h"
 
 namespace tidemark::schedule {
@@ -28,6 +29,10 @@ TIDEMARK_API SchedulePtr revolve(std::int64_t steps, std::int64_t slots, const C
                                  const Watch& watch = {});
 // The fewest forward steps where a slot holds a state or the adjoint data of one step. Constant memory.
 TIDEMARK_API SchedulePtr mixed(std::int64_t steps, std::int64_t slots);
+// The same with bytes in place of slots, of which a state and the adjoint data of a step ("tape") take what they take, the first state and the tape of
+// a step that is reversed at once too (sized.h); and how many forward steps that has.
+TIDEMARK_API SchedulePtr sized(std::int64_t steps, Bytes state, Bytes tape, Bytes bytes);
+TIDEMARK_API std::int64_t sized_steps(std::int64_t steps, Bytes state, Bytes tape, Bytes bytes);
 
 // RAM is tier 0, disk tier 1.
 TIDEMARK_API SchedulePtr multistage(std::int64_t steps, std::int64_t slots, std::int64_t disk_slots,

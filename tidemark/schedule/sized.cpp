@@ -13,7 +13,10 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/schedule/binomial.h"
+#include "tidemark/schedule/need.h"
 #include "tidemark/schedule/revolve.h"
+#include "tidemark/schedule/schedules.h"
+#include "tidemark/schedule/walk.h"
 
 namespace tidemark::schedule {
 
@@ -133,6 +136,52 @@ Sized::Counts Sized::count(std::vector<Part> parts, std::int64_t steps, bool who
   all.direct = leaves_all - (whole ? 1 : 0);
   all.taped = steps - all.first_taped - all.direct;
   return all;
+}
+
+namespace {
+
+// The first state takes a place like the others, and the last step of a leaf is taped like the others.
+Sized all_counted(std::int64_t steps, Bytes state, Bytes tape, Bytes bytes) {
+  need_steps("sized", steps);
+  need("sized", "bytes of a tape", tape, 1);
+  need("sized", "bytes of a state", state, 1);
+  need("sized", "bytes", bytes, state + tape);
+  return {steps, state, tape, bytes - state - tape};
+}
+
+// Frame::level is the depth, or that of a leaf that has begun.
+class SizedPolicy final : public Policy {
+ public:
+  explicit SizedPolicy(const Sized& sized)
+      : sized_(sized), table_(static_cast<std::size_t>(sized.table_size())) {
+    sized_.fill(table_);
+  }
+  Choice choose(const Frame& f) override {
+    const std::int64_t n = f.to - f.from;
+    if (f.level == kLeaf || n <= sized_.leaf(f.level))
+      return {.kind = Choice::Kind::tape, .child_level = kLeaf};
+    if (!f.stored) return {.kind = Choice::Kind::store, .level = f.level};
+    return {.kind = Choice::Kind::split,
+            .at = f.from + sized_.split(n, f.level, table_.data()),
+            .level = f.level,
+            .child_level = f.level + 1};
+  }
+
+ private:
+  static constexpr std::int64_t kLeaf = -1;
+  Sized sized_;
+  std::vector<std::int64_t> table_;
+};
+
+}  // namespace
+
+SchedulePtr sized(std::int64_t steps, Bytes state, Bytes tape, Bytes bytes) {
+  return std::make_unique<Walk>(std::make_unique<SizedPolicy>(all_counted(steps, state, tape, bytes)),
+                                Frame{.from = 0, .to = steps});
+}
+
+std::int64_t sized_steps(std::int64_t steps, Bytes state, Bytes tape, Bytes bytes) {
+  return steps + all_counted(steps, state, tape, bytes).counts(steps, false).advances;
 }
 
 }  // namespace tidemark::schedule

@@ -69,6 +69,7 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
     paths_->freeze();
     return this->state_bytes();
   }
+  bool unsettle() override { return false; }
   Bytes beside() const override {
     const std::size_t numbers = 2 * (state_numbers_.size() + parameter_numbers_.size());
     return Base::beside() + taped_bytes_ + paths_->bytes() + static_cast<Bytes>(numbers * sizeof(double));

@@ -46,16 +46,19 @@ void try_first_step(Loop& loop) {
          "do the same for every scalar, and be compiled with -ffp-contract=off");
 }
 
-void reverse_unequal(Loop& loop, std::int64_t steps, const CheckpointOptions& options,
+void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, const CheckpointOptions& options,
                      CheckpointReport& report) {
-  if (steps != static_cast<std::int64_t>(options.steps.size()))
-    fail(Error::Kind::usage, "[checkpointed] {} steps vs sizes of {}", steps, options.steps.size());
+  const auto steps = static_cast<std::int64_t>(sizes.size());
+  // The working state is the largest in turn.
+  Bytes largest = report.state;
+  for (const schedule::ChainStep& step : sizes) largest = std::max(largest, step.state);
+  report.beside = loop.beside_with(largest);
   const Bytes bytes = options.memory - report.beside;
   // Planning may take about a tenth of what one run of the loop takes.
   double forward = 0;
-  for (const schedule::ChainStep& step : options.steps) forward += step.forward;
+  for (const schedule::ChainStep& step : sizes) forward += step.forward;
   const schedule::Chain chain =
-      schedule::chain(options.steps, {.budget = bytes, .work = std::clamp(1e9 * forward, 1e8, 1e10)});
+      schedule::chain(sizes, {.budget = bytes, .work = std::clamp(1e9 * forward, 1e8, 1e10)});
   if (!chain.schedule)
     fail(Error::Kind::infeasible,
          "[checkpointed] memory {} vs at least {}: one state and the largest step's tape",
@@ -64,29 +67,49 @@ void reverse_unequal(Loop& loop, std::int64_t steps, const CheckpointOptions& op
   std::vector<Action> actions;
   predict(
       *chain.schedule, steps,
-      [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].state; },
-      [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].tape; }, report.forward_steps,
+      [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; },
+      [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; }, report.forward_steps,
       report.peak, [&](const Action& a) { actions.push_back(a); });
   report.peak += report.beside;
   Account account;
   account.add(report.beside);
   Carrier carrier(loop, account, report);
   carrier.end = steps;
-  carrier.tape_bytes = [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].tape; };
-  carrier.state_bytes = [&](std::int64_t i) { return options.steps[static_cast<std::size_t>(i)].state; };
+  carrier.tape_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; };
+  carrier.state_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; };
   Recorded recorded(std::move(actions));
   carrier.run(recorded, 0);
   report.measured_peak = account.peak;
 }
 
-}  // namespace
+void reverse_equal(Loop& loop, std::int64_t steps, const Choice& choice, CheckpointReport& report) {
+  loop.restart();
+  predict(
+      *make(choice, steps), steps, [&](std::int64_t) { return report.state; },
+      [&](std::int64_t) { return report.tape; }, report.forward_steps, report.peak);
+  report.peak += report.beside;
+  Account account;
+  account.add(report.beside);
+  Carrier carrier(loop, account, report);
+  carrier.end = steps;
+  carrier.can_measure = true;
+  carrier.run(*make(choice, steps), 0);
+  report.measured_peak = account.peak;
+}
 
-CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOptions& options) {
+CheckpointReport begun(const Loop& loop, std::int64_t steps, const CheckpointOptions& options) {
   CheckpointReport report;
   report.steps = steps;
   report.budget = options.memory;
   report.beside = loop.beside();
   report.state = loop.state_bytes();
+  return report;
+}
+
+}  // namespace
+
+CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOptions& options) {
+  CheckpointReport report = begun(loop, steps, options);
   if (steps == 0 || (steps < 0 && loop.ended(0))) {
     report.steps = 0;
     loop.finish();
@@ -98,9 +121,11 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
          "them away",
          options.steps.size(), options.folder);
   if (!options.steps.empty()) {
+    if (steps != static_cast<std::int64_t>(options.steps.size()))
+      fail(Error::Kind::usage, "[checkpointed] {} steps vs sizes of {}", steps, options.steps.size());
     try_first_step(loop);
     loop.restart();
-    reverse_unequal(loop, steps, options, report);
+    reverse_unequal(loop, options.steps, options, report);
     return report;
   }
   try_first_step(loop);
@@ -110,7 +135,8 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
   if (!options.folder.empty())
     report.beside += std::max(report.state, static_cast<Bytes>(loop.save_adjoint().size()));
   const Bytes bytes = options.memory - report.beside;
-  if (bytes < report.state + report.tape)
+  const bool all_fit = steps > 0 && report.tape <= bytes / steps;
+  if (!all_fit && bytes < report.state + report.tape)
     fail(Error::Kind::infeasible,
          "[checkpointed] memory {} vs at least {}: a state of {}, a step's tape of {} and {} beside them",
          format_bytes(options.memory), format_bytes(report.beside + report.state + report.tape),
@@ -126,17 +152,16 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
     reverse_with_files(loop, steps, options, bytes, report);
     return report;
   }
-  loop.restart();
-  predict(
-      *make(choice, steps), steps, [&](std::int64_t) { return report.state; },
-      [&](std::int64_t) { return report.tape; }, report.forward_steps, report.peak);
-  report.peak += report.beside;
-  Account account;
-  account.add(report.beside);
-  Carrier carrier(loop, account, report);
-  carrier.end = steps;
-  carrier.run(*make(choice, steps), 0);
-  report.measured_peak = account.peak;
+  try {
+    reverse_equal(loop, steps, choice, report);
+  } catch (const StepsDiffer&) {
+    if (!loop.unsettle()) throw;
+    loop.restart();
+    const std::vector<schedule::ChainStep> sizes = measure_steps(loop, steps);
+    loop.restart();
+    report = begun(loop, steps, options);
+    reverse_unequal(loop, sizes, options, report);
+  }
   return report;
 }
 
@@ -180,6 +205,9 @@ std::string CheckpointReport::explain() const {
     text += fmt::format("all {} tapes of {} are kept", with_commas(steps), format_bytes(tape));
   else if (schedule == "chain")
     text += "snapshots and tapes as the exact plan for unequal steps says";
+  else if (schedule == "sized")
+    text += fmt::format("{} snapshots or {} tapes of {}", with_commas(slots),
+                        with_commas((budget - beside) / std::max<Bytes>(tape, 1)), format_bytes(tape));
   else
     text += fmt::format("{} snapshot{} and a {} step", with_commas(slots), slots == 1 ? "" : "s",
                         format_bytes(tape));

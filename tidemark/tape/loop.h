@@ -30,7 +30,8 @@ struct CheckpointOptions {
   // What else the loop depends on and its arguments do not show, such as data that a step captures: progress in the folder that was made with other
   // bytes is refused.
   std::span<const std::byte> depends_on;
-  // Steps that differ: time and sizes of each (see measure_steps). Empty: all are like the first.
+  // Steps that differ: time and sizes of each (see measure_steps). Empty: all are like the first; where one turns out not to be, and nothing is on disk,
+  // they are measured then.
   std::span<const schedule::ChainStep> steps;
 };
 
@@ -94,7 +95,11 @@ class TIDEMARK_API Loop {
   // Called once, when one step was taped and all others are said to be like it: makes tapes of that size, with some room, and
   // returns their bytes.
   virtual Bytes settle() = 0;
+  // Takes that back, for steps that turn out to differ: tapes have the sizes of their steps. Returns whether it can.
+  virtual bool unsettle() { return false; }
   virtual Bytes beside() const = 0;
+  // The same where the working state takes `state`.
+  virtual Bytes beside_with(Bytes state) const { return beside() + state - state_bytes(); }
   // What is held for later use, as tapes whose steps were reversed; and given back.
   virtual Bytes spare() const { return 0; }
   virtual void trim() {}

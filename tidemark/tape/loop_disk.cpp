@@ -24,14 +24,11 @@ schedule::TierSplits splits_for(Loop& loop, const LoopFiles& files, std::int64_t
   if (auto known = files.read_splits(); known && schedule::tier_shape(*known, steps).places <= places)
     return *known;
   files.remove_states();
-  schedule::TierPrices prices{.hidden = false};
-  if (places > 0) {
-    const DiskCosts costs = disk_costs(loop, files, options);
-    prices.write = costs.write, prices.read = costs.read;
-  }
+  const DiskCosts costs = places > 0 ? disk_costs(loop, files, options) : DiskCosts{};
+  schedule::TierPrices prices{.write = costs.write, .read = costs.read, .hidden = false};
   prices.leaf = [&](std::int64_t n) { return static_cast<double>(forward_steps(n)); };
   prices.last = [&](std::int64_t n) { return schedule::TierPrices::Last{0, prices.leaf(n)}; };
-  schedule::TierSplits splits = schedule::tier_splits(steps, places, prices, 2000);
+  schedule::TierSplits splits = schedule::tier_splits(steps, places, prices, 2000, costs.sums(steps));
   files.write_splits(splits);
   return splits;
 }
@@ -86,7 +83,7 @@ DiskCosts disk_costs(Loop& loop, const LoopFiles& files, const CheckpointOptions
     states.remove(0);
   }
   // Never quite nothing: of two ways with as many steps the one with fewer snapshots.
-  return {std::max(1e-6, write / step), std::max(1e-6, read / step)};
+  return {std::max(1e-6, write / step), std::max(1e-6, read / step), step};
 }
 
 LoopProgress::LoopProgress(const LoopFiles& files, Sweep& sweep, double seconds)

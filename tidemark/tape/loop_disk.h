@@ -25,9 +25,13 @@ class FileStates final : public StateStore {
 // What tells this loop from others. The working state is that behind the first step, which shows much of what the step captures.
 LoopIdentity identity_of(Loop& loop, std::int64_t steps, const CheckpointOptions& options);
 
-// A snapshot's write and read, in units of one step.
+// A snapshot's write and read, in units of one step, and its seconds.
 struct DiskCosts {
-  double write = 0, read = 0;
+  double write = 0, read = 0, step = 0;
+  // Planning may take about a tenth of what one run of the loop takes.
+  double sums(std::int64_t steps) const {
+    return std::clamp(2e8 * step * static_cast<double>(steps), 3e8, 1e10);
+  }
 };
 DiskCosts disk_costs(Loop& loop, const LoopFiles& files, const CheckpointOptions& options);
 

@@ -73,7 +73,7 @@ class OnlineSweep {
  private:
   bool room_for(Bytes bytes) const { return s_.account.live - s_.report.beside + bytes <= d_.bytes; }
   void stop_taping() {
-    for (const auto& tape : tapes_) s_.account.add(-tape->bytes());
+    s_.account.add(-static_cast<Bytes>(tapes_.size()) * s_.report.tape);
     tapes_.clear();
     taping_ = false;
   }
@@ -134,7 +134,7 @@ class OnlineSweep {
             choose(std::min(n, length), free, s_.report.state, s_.report.tape).forward_steps);
       };
       prices.last = [&](std::int64_t n) { return schedule::TierPrices::Last{0, prices.leaf(n)}; };
-      splits = schedule::tier_splits(length, places, prices, 2000);
+      splits = schedule::tier_splits(length, places, prices, 2000, d_.costs.sums(length));
     }
     if (splits.size() > 1) {
       s_.report.disk_slots = std::max(s_.report.disk_slots, static_cast<std::int64_t>(on_disk_.size()) +

@@ -15,10 +15,15 @@ namespace tidemark::tape {
 using schedule::Action;
 using schedule::SchedulePtr;
 
+namespace {
+constexpr std::int64_t kMostPlaces = 10'000;  // tables of sized grow with them
+}  // namespace
+
 SchedulePtr make(const Choice& choice, std::int64_t steps) {
   const std::string_view name = choice.name;
   if (name == "store_all") return schedule::store_all(steps);
   if (name == "mixed") return schedule::mixed(steps, choice.slots);
+  if (name == "sized") return schedule::sized(steps, choice.state, choice.tape, choice.bytes);
   return schedule::revolve(steps, choice.slots);
 }
 Choice choose(std::int64_t steps, Bytes bytes, Bytes state, Bytes tape) {
@@ -30,6 +35,12 @@ Choice choose(std::int64_t steps, Bytes bytes, Bytes state, Bytes tape) {
   if (units >= 1) {
     const std::int64_t forward = schedule::mixed_steps(steps, units);
     if (forward < best.forward_steps) best = {"mixed", units, forward};
+  }
+  // States and tapes each in their size. With a place for so many states almost no step is run more than twice.
+  const std::int64_t places = std::min(steps, (bytes - tape) / state);
+  if (tape > 0 && places <= kMostPlaces) {
+    const std::int64_t forward = schedule::sized_steps(steps, state, tape, bytes);
+    if (forward < best.forward_steps) best = {"sized", places, forward, bytes, state, tape};
   }
   return best;
 }
@@ -97,6 +108,15 @@ void Carrier::make_room(Bytes bytes) {
   if (account_.live + loop_.spare() + bytes > report_.budget) loop_.trim();
 }
 
+// What takes less than planned for counts as planned.
+void Carrier::need_planned(const char* what, std::int64_t step, Bytes bytes, Bytes planned) const {
+  if (bytes == planned || (bytes < planned && !can_measure)) return;
+  throw StepsDiffer(Error::Kind::infeasible,
+                    fmt::format("[checkpointed] {} step {} takes {} vs {} planned for; measure the steps and "
+                                "give their sizes (measure_steps)",
+                                what, step, format_bytes(bytes), format_bytes(planned)));
+}
+
 void Carrier::advance(std::int64_t step) {
   ++report_.measured_forward_steps;
   loop_.advance(step);
@@ -108,18 +128,13 @@ std::unique_ptr<StepTape> Carrier::tape(std::int64_t step) {
   make_room(loop_.spare() > 0 ? 0 : report_.tape);
   std::unique_ptr<StepTape> tape = loop_.tape(step);
   compare(step + 1);
-  const Bytes bytes = tape->bytes(), promised = tape_bytes(step);
-  if (bytes > promised)
-    fail(Error::Kind::infeasible,
-         "[checkpointed] step {} tapes {} vs {} planned for; measure the steps and give their sizes "
-         "(measure_steps)",
-         step, format_bytes(bytes), format_bytes(promised));
-  account_.add(bytes);
+  need_planned("the tape of", step, tape->bytes(), tape_bytes(step));
+  account_.add(tape_bytes(step));
   return tape;
 }
 void Carrier::reverse(std::int64_t step, std::unique_ptr<StepTape> tape) {
   loop_.reverse(step, *tape);
-  account_.add(-tape->bytes());
+  account_.add(-tape_bytes(step));
   tape.reset();
   if (progressed) progressed(step);
 }
@@ -136,12 +151,8 @@ void Carrier::finish() {
          format_bytes(report_.budget), format_bytes(report_.peak), format_bytes(more));
 }
 Bytes Carrier::save(std::vector<std::byte>& to, std::int64_t step) {
-  const Bytes bytes = loop_.state_bytes(), planned = state_bytes ? state_bytes(step) : report_.state;
-  if (bytes > planned)
-    fail(Error::Kind::infeasible,
-         "[checkpointed] the state before step {} takes {} vs {} planned for; measure the steps and give "
-         "their sizes (measure_steps)",
-         step, format_bytes(bytes), format_bytes(planned));
+  const Bytes planned = state_bytes ? state_bytes(step) : report_.state;
+  need_planned("the state before", step, loop_.state_bytes(), planned);
   make_room(planned);
   loop_.save(to);
   account_.add(planned);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/base/error.h"
 #include "tidemark/schedule/tier_splits.h"
 #include "tidemark/tape/loop.h"
 
@@ -23,11 +24,17 @@ struct Account {
   void add(Bytes bytes) { peak = std::max(peak, live += bytes); }
 };
 
+// A step or a state that takes another size than all were taken to have: they can be measured and planned for one by one.
+struct StepsDiffer : Error {
+  using Error::Error;
+};
+
 // Which schedule reverses `steps` equal steps with `bytes` for snapshots and tapes.
 struct Choice {
   const char* name = "";
   std::int64_t slots = 0;
   std::int64_t forward_steps = 0;
+  Bytes bytes = 0, state = 0, tape = 0;  // for sized, whose slots are the most states there may be
 };
 Choice choose(std::int64_t steps, Bytes bytes, Bytes state, Bytes tape);
 schedule::SchedulePtr make(const Choice& choice, std::int64_t steps);
@@ -47,6 +54,7 @@ class Carrier {
       : loop_(loop), account_(account), report_(report) {}
 
   bool finished = false;                              // the running adjoint has begun
+  bool can_measure = false;                           // smaller sizes than planned are worth it
   std::int64_t end = -1;                              // of the whole loop, where it is known
   std::function<void(std::int64_t step)> taping;      // before each step taped
   std::function<void(std::int64_t left)> progressed;  // after each step reversed
@@ -85,6 +93,7 @@ class Carrier {
   void compare(std::int64_t step);
   // Gives back what is held for later use, where that and `bytes` would be more than the budget.
   void make_room(Bytes bytes);
+  void need_planned(const char* what, std::int64_t step, Bytes bytes, Bytes planned) const;
 
   Loop& loop_;
   Account& account_;

@@ -93,11 +93,22 @@ class TapedLoop : public Loop {
     free_.back()->inputs = last_.inputs;
     return free_.back()->bytes();
   }
+  bool unsettle() override {
+    settled_ = false;
+    options_ = unsettled();
+    free_.clear();
+    return true;
+  }
   // The working state and its copy on Vars, the parameters twice too, and the adjoints.
   Bytes beside() const override {
     const auto numbers = static_cast<Bytes>(adjoint_.size() + parameter_adjoint_.size());
     return loss_bytes_ + fields::bytes(state_) + fields::bytes(parameters_) +
            numbers * static_cast<Bytes>(sizeof(Real) + sizeof(Scalar));
+  }
+
+  Bytes beside_with(Bytes state) const override {
+    const Bytes more = state - fields::bytes(state_);
+    return beside() + more + more / static_cast<Bytes>(sizeof(Plain)) * static_cast<Bytes>(sizeof(Real) + sizeof(Scalar));
   }
 
   Bytes spare() const override {
@@ -207,7 +218,8 @@ class TapedLoop : public Loop {
   std::vector<Real> adjoint_, parameter_adjoint_;
   Real value_ = 0;
   Bytes loss_bytes_ = 0;
-  TapeOptions options_{.chunk = 16_KiB};
+  static TapeOptions unsettled() { return {.chunk = 16_KiB}; }
+  TapeOptions options_ = unsettled();
   TapeCounts last_;
   bool settled_ = false;
   std::vector<std::unique_ptr<Taped>> free_;
