@@ -103,77 +103,134 @@ CopyUses copy_uses(const Model& model, const std::vector<TaskId>& runs) {
   return uses;
 }
 
-Clock clock_of(const Model& model, const std::vector<TaskId>& runs) {
-  const Problem& p = *model.problem;
-  Clock clock;
-  clock.begin.resize(runs.size());
-  struct Copying {
-    double done = 0;
-    TierId coming = -1;
-    bool last = false;
-  };
-  std::vector<Copying> copying(model.has_copies() ? at(model.buffers) : 0);
-  std::vector<double> out_free(p.tiers.size(), 0), in_free(p.tiers.size(), 0);
-  std::vector<Bytes> used(p.tiers.size(), 0);
-  std::vector<char> held(model.copies.size() / 3, 0);
-  for (BufferId b = 0; b < model.buffers; ++b) {
-    const TierId start = p.buffers[at(b)].start;
-    if (start < 0) continue;
-    used[at(start)] += p.size(b);
-    if (model.first_copy[at(b)] >= 0) held[at(model.evict_of(b, start) - model.tasks) / 3] = 1;
-  }
-  const CopyUses uses = copy_uses(model, runs);
-  for (const BufferId b : uses.unwanted) {
-    const TierId start = p.buffers[at(b)].start;
-    used[at(start)] -= p.size(b);
-    held[at(model.evict_of(b, start) - model.tasks) / 3] = 0;
-  }
-  double now = 0;
-  const auto arrive = [&](BufferId b) {
-    Copying& c = copying[at(b)];
-    if (c.coming < 0) return;
-    now = std::max(now, c.done);
-    if (c.last) {
-      used[at(c.coming)] -= p.size(b);
-      held[at(model.evict_of(b, c.coming) - model.tasks) / 3] = 0;
+namespace {
+
+// One compute stream and the copies beside it.
+class Streams {
+ public:
+  Streams(const Model& model, const std::vector<TaskId>& runs)
+      : m_(model),
+        uses_(copy_uses(model, runs)),
+        states_(model.has_copies() ? at(model.buffers) : 0),
+        tiers_(model.problem->tiers.size()),
+        held_(model.copies.size() / 3, Held::nothing) {
+    clock_.begin.resize(runs.size());
+    const Problem& p = *m_.problem;
+    for (BufferId b = 0; b < m_.buffers; ++b) {
+      const TierId start = p.buffers[at(b)].start;
+      if (start < 0) continue;
+      tiers_[at(start)].used += p.size(b);
+      if (m_.first_copy[at(b)] >= 0) held(b, start) = Held::valid;
     }
-    c.coming = -1;
-  };
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const TaskId t = runs[i];
-    clock.begin[i] = now;
-    if (t < model.tasks) {
-      if (!copying.empty()) {
-        for (const BufferId b : model.reads[at(t)]) arrive(b);
-      }
-      clock.begin[i] = now;
-      now += model.seconds[at(t)];
-      continue;
+    for (const BufferId b : uses_.unwanted) discard(b, p.buffers[at(b)].start);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      clock_.begin[i] = now_;
+      if (runs[i] >= m_.tasks)
+        copy(runs[i], uses_.last[i] != 0);
+      else
+        run(runs[i], clock_.begin[i]);
     }
-    const auto [b, tier] = model.copies[at(t - model.tasks)];
-    Copying& c = copying[at(b)];
-    switch (model.kind[at(t)]) {
-      case Model::Kind::evict: {
+    for (BufferId b = 0; b < static_cast<BufferId>(states_.size()); ++b) end(b);
+    clock_.seconds = now_;
+  }
+  Clock clock() && { return std::move(clock_); }
+
+ private:
+  enum class Held : std::uint8_t { nothing, stale, valid };
+  struct State {
+    double done = 0;              // of the copy under way
+    TierId coming = -1, going = -1;
+    bool last = false;            // nothing fetches it again behind the fetch under way
+    bool gone = false;            // copied out, and not brought back
+  };
+  struct TierState {
+    Bytes used = 0;
+    double out_free = 0, in_free = 0;
+  };
+
+  Held& held(BufferId b, TierId tier) { return held_[at(m_.evict_of(b, tier) - m_.tasks) / 3]; }
+  void require(bool rule) { clock_.possible = clock_.possible && rule; }
+  void discard(BufferId b, TierId tier) {
+    tiers_[at(tier)].used -= m_.problem->size(b);
+    held(b, tier) = Held::nothing;
+  }
+
+  void arrive(BufferId b) {
+    State& s = states_[at(b)];
+    if (s.coming < 0) return;
+    now_ = std::max(now_, s.done);
+    if (s.last) discard(b, s.coming);
+    s.coming = -1;
+  }
+
+  void run(TaskId t, double& begin) {
+    if (!states_.empty()) {
+      for (const BufferId b : m_.reads[at(t)]) {
         arrive(b);
-        char& h = held[at(t - model.tasks) / 3];
-        if (!h) used[at(tier)] += p.size(b);
-        h = 1;
-        if (used[at(tier)] > p.tiers[at(tier)].bytes) clock.fits = false;
-        c.done = out_free[at(tier)] = std::max(now, out_free[at(tier)]) + model.copy_seconds(b, tier, true);
-        break;
+        require(!states_[at(b)].gone);
       }
+      for (const BufferId b : m_.updates[at(t)]) {
+        require(states_[at(b)].going < 0);
+        for (TierId tier = 0; tier < static_cast<TierId>(tiers_.size()) && m_.first_copy[at(b)] >= 0; ++tier)
+          if (held(b, tier) == Held::valid) held(b, tier) = Held::stale;
+      }
+      for (const BufferId b : m_.writes[at(t)]) {
+        require(states_[at(b)].going < 0 && states_[at(b)].coming < 0);
+        states_[at(b)].gone = false;
+      }
+    }
+    begin = now_;
+    now_ += m_.seconds[at(t)];
+  }
+
+  void copy(TaskId t, bool last) {
+    const auto [b, tier] = m_.copies[at(t - m_.tasks)];
+    State& s = states_[at(b)];
+    TierState& streams = tiers_[at(tier)];
+    switch (m_.kind[at(t)]) {
+      case Model::Kind::evict:
+        arrive(b);
+        require(!s.gone && s.going < 0);
+        if (held(b, tier) == Held::nothing) streams.used += m_.problem->size(b);
+        held(b, tier) = Held::stale;
+        require(streams.used <= m_.problem->tiers[at(tier)].bytes);
+        s.done = streams.out_free = std::max(now_, streams.out_free) + m_.copy_seconds(b, tier, true);
+        s.going = tier;
+        break;
       case Model::Kind::wait_out:
-        now = std::max(now, c.done);
+        require(s.going == tier);
+        now_ = std::max(now_, s.done);
+        held(b, tier) = Held::valid;
+        s.going = -1;
+        s.gone = true;
         break;
       default:
-        c.done = in_free[at(tier)] = std::max(now, in_free[at(tier)]) + model.copy_seconds(b, tier, false);
-        c.coming = tier;
-        c.last = uses.last[i];
+        require(held(b, tier) == Held::valid && s.going < 0 && s.coming < 0);
+        s.done = streams.in_free = std::max(now_, streams.in_free) + m_.copy_seconds(b, tier, false);
+        s.coming = tier;
+        s.last = last;
+        s.gone = false;
     }
   }
-  for (BufferId b = 0; b < static_cast<BufferId>(copying.size()); ++b) arrive(b);
-  clock.seconds = now;
-  return clock;
-}
+
+  void end(BufferId b) {
+    arrive(b);
+    const TierId tier = m_.problem->buffers[at(b)].end;
+    require(states_[at(b)].going < 0 && !(m_.output[at(b)] && states_[at(b)].gone));
+    require(tier < 0 || m_.first_copy[at(b)] < 0 || held(b, tier) == Held::valid);
+  }
+
+  const Model& m_;
+  const CopyUses uses_;
+  std::vector<State> states_;
+  std::vector<TierState> tiers_;
+  std::vector<Held> held_;  // by buffer and tier
+  double now_ = 0;
+  Clock clock_;
+};
+
+}  // namespace
+
+Clock clock_of(const Model& model, const std::vector<TaskId>& runs) { return Streams(model, runs).clock(); }
 
 }  // namespace tidemark::plan

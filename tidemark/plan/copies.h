@@ -12,10 +12,10 @@ namespace tidemark::plan {
 std::vector<TaskId> with_required_copies(const Model& model, const std::vector<TaskId>& order, bool hold);
 
 // The clock of docs/format.md over a sequence; a fetched buffer is waited for at its first use, a copy is discarded when nothing
-// fetches it any more.
+// fetches it any more. A timeline knows bytes and not what copies there are, so whether these make a plan is said here.
 struct Clock {
   double seconds = 0;         // when the compute stream ends
-  bool fits = true;           // the tiers' capacities
+  bool possible = true;       // copies keep the rules and fit the tiers' capacities
   std::vector<double> begin;  // by place in the sequence: when the compute stream gets there
 };
 Clock clock_of(const Model& model, const std::vector<TaskId>& runs);

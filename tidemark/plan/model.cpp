@@ -95,18 +95,19 @@ Model::Model(const Problem& p, const ModelOptions& options)
       reads.add(b);
     }
     reads.end_row();
-    bool updates = false;
+    bool is_update = false;
     seen.clear();
     for (const BufferId b : task.writes) {
       const bool update = contains(task.reads, b);
-      updates |= update;
-      if (resident[static_cast<std::size_t>(b)] || update || contains(seen, b)) continue;
+      is_update |= update;
+      if (resident[static_cast<std::size_t>(b)] || contains(seen, b)) continue;
       seen.push_back(b);
-      writes.add(b);
+      (update ? updates : writes).add(b);
     }
     writes.end_row();
-    can_repeat.push_back(!task.once && !updates);
-    allowed.push_back(!task.optional || (options.makers && !updates));
+    updates.end_row();
+    can_repeat.push_back(!task.once && !is_update);
+    allowed.push_back(!task.optional || (options.makers && !is_update));
     any_pair |= !task.in_place.empty();
     if (!task.optional) order.push_back(static_cast<TaskId>(t));
   }

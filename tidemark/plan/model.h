@@ -58,6 +58,7 @@ struct Model {
   std::vector<Kind> kind;
   std::vector<std::int32_t> group;  // the required task whose work it does; -1: none asks for it
   Csr reads, writes;  // by task or copy, without resident buffers; an updated buffer is read only
+  Csr updates;        // by task: the buffers among its reads that it gives a new version
   Csr makers;         // by buffer: what may make it again or first; the cheapest first
   Csr after, before;  // by task: updates that every run of it follows, and precedes (versions)
   Csr tied;           // by update: the tasks that have it in `after` or `before`

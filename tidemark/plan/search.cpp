@@ -38,7 +38,7 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
       drops_(line_, options.budget),
       improve_(line_, drops_, options.seed + 1),
       reorder_(model),
-      tiers_(line_, drops_),
+      tiers_(line_, drops_, {.recompute = options.recompute}),
       best_seconds_(std::numeric_limits<double>::infinity()),
       least_peak_(std::numeric_limits<Bytes>::max()) {
   drops_.set_limit(&limit);
@@ -49,6 +49,7 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
 
 void Search::note_peak() {
   if (line_.peak() >= least_peak_) return;
+  if (model_->has_copies() && tiers_.seconds() == std::numeric_limits<double>::infinity()) return;
   least_peak_ = line_.peak();
   least_runs_ = line_.runs();
 }
@@ -81,11 +82,11 @@ bool Search::in_listed_order(const std::vector<TaskId>& runs) const {
 bool Search::offer(const std::vector<TaskId>& runs) {
   line_.assign(runs, kRoom);
   if (!line_.sound() || (!options_.reorder && !in_listed_order(runs))) return false;
-  if (!options_.recompute && line_.run_count() > static_cast<std::int32_t>(model_->order.size()))
-    return false;
+  const auto tasks = std::count_if(runs.begin(), runs.end(), [&](TaskId t) { return t < model_->tasks; });
+  if (!options_.recompute && tasks > static_cast<std::ptrdiff_t>(model_->order.size())) return false;
   consider();
   bool fits = line_.peak() <= options_.budget;
-  if (!fits && options_.recompute) {
+  if (!fits && (options_.recompute || model_->has_copies())) {
     fits = model_->has_copies()
                ? tiers_.repair(improve_.rng(), *limit_)
                : drops_.repair(std::numeric_limits<double>::infinity(), 0, improve_.rng(),

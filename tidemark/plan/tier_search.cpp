@@ -12,13 +12,13 @@ std::size_t at_index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 double TierSearch::seconds() const {
   const Clock clock = clock_of(line_->model(), line_->runs());
-  return clock.fits ? clock.seconds : kInfinity;
+  return clock.possible ? clock.seconds : kInfinity;
 }
 
 void TierSearch::read_clock() {
   const auto runs = line_->runs();
   const Clock clock = clock_of(line_->model(), runs);
-  clock_seconds_ = clock.fits ? clock.seconds : kInfinity;
+  clock_seconds_ = clock.possible ? clock.seconds : kInfinity;
   time_.assign(at_index(line_->slots()), clock.seconds);
   std::size_t place = 0;
   for (std::int32_t s = 0; s < line_->slots() && place < runs.size(); ++s) {
@@ -187,7 +187,7 @@ bool TierSearch::repair(Rng& rng, const Limit& limit) {
       line_->undo_to(mark);
       if (best != nullptr && least * static_cast<double>(need) < 1e-6 * now) break;
     }
-    if (try_drop(at, need, least, rng)) continue;
+    if (options_.recompute && try_drop(at, need, least, rng)) continue;
     if (best == nullptr || !apply(*best, at)) return false;
   }
   return true;

@@ -9,11 +9,16 @@
 
 namespace tidemark::plan {
 
+struct TierSearchOptions {
+  bool recompute = true;  // a task may run again where that costs less than a copy
+};
+
 class TierSearch {
  public:
-  TierSearch(Timeline& line, Drops& drops) : line_(&line), drops_(&drops) {}
+  TierSearch(Timeline& line, Drops& drops, const TierSearchOptions& options)
+      : line_(&line), drops_(&drops), options_(options) {}
 
-  // Brings the peak within the budget by copies or second runs, whichever costs less per byte at the peak. False when stuck.
+  // Brings the peak within the budget by copies or, where allowed, second runs, whichever costs less per byte at the peak. False when stuck.
   bool repair(Rng& rng, const Limit& limit);
   // Fetches earlier and waits for copies out later, where memory allows and the computation waits for them.
   void relax(const Limit& limit);
@@ -21,7 +26,7 @@ class TierSearch {
   void prune(const Limit& limit);
   // Takes fetches out that nothing uses any more.
   void tidy();
-  double seconds() const;  // infinity where a tier is over its capacity
+  double seconds() const;  // infinity where the copies make no plan
 
  private:
   struct Offer {
@@ -41,6 +46,7 @@ class TierSearch {
 
   Timeline* line_;
   Drops* drops_;
+  TierSearchOptions options_;
   std::vector<double> time_;  // by slot: when the compute stream gets there
   double clock_seconds_ = 0;
 };
