@@ -18,9 +18,8 @@ class MakerPass {
   plan::TaskId use_before(plan::BufferId b, plan::TaskId t) const;
   // How many use it from `t` on.
   int uses_from(plan::BufferId b, plan::TaskId t) const;
-  // The first task from `t` on that updates it; behind the last task where none does. What a maker reads must be of the version that the task it
-  // stands for read.
-  plan::TaskId next_update(plan::BufferId b, plan::TaskId t) const;
+  // The first task from `t` on that updates it. What a maker reads must be of the version that the task it stands for read.
+  plan::TaskId next_update(plan::BufferId b, plan::TaskId t) const { return updates_.next(b, t); }
   // The one required task that makes it, if it can be made again; -1: none.
   plan::TaskId maker(plan::BufferId b) const { return maker_[static_cast<std::size_t>(b)]; }
   // Whether enough happens between the two for what is kept meanwhile to be worth a thought.
@@ -51,7 +50,8 @@ class MakerPass {
   DeviceProfile own_profile_;
   std::vector<std::vector<plan::TaskId>> uses_;
   std::vector<plan::TaskId> maker_;
-  std::vector<char> updated_, output_;
+  Updates updates_;
+  std::vector<char> output_;
   std::vector<double> until_;  // seconds of the list before each task
   std::vector<NewTask> tasks_;
   std::vector<Maker> makers_;

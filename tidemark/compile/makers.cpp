@@ -9,16 +9,13 @@ namespace tidemark {
 namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
-bool contains(const std::vector<plan::BufferId>& list, plan::BufferId b) {
-  return std::find(list.begin(), list.end(), b) != list.end();
-}
 
 // A stretch of the step shorter than this is over before anything else could use the memory.
 constexpr double kShortestGap = 0.02;
 
 }  // namespace
 
-MakerPass::MakerPass(Posed& p, const MakerOptions& o) : posed(p), options(o), profile_(o.profile) {
+MakerPass::MakerPass(Posed& p, const MakerOptions& o) : posed(p), options(o), profile_(o.profile), updates_(p.problem) {
   if (profile_ == nullptr) {
     own_profile_ = cpu_profile(o.threads);
     profile_ = &own_profile_;
@@ -26,7 +23,6 @@ MakerPass::MakerPass(Posed& p, const MakerOptions& o) : posed(p), options(o), pr
   const plan::Problem& problem = posed.problem;
   uses_.resize(problem.buffers.size());
   maker_.assign(problem.buffers.size(), -1);
-  updated_.assign(problem.buffers.size(), 0);
   output_.assign(problem.buffers.size(), 0);
   for (const plan::BufferId b : problem.outputs) output_[at(b)] = 1;
   std::vector<int> made(problem.buffers.size(), 0);
@@ -41,10 +37,8 @@ MakerPass::MakerPass(Posed& p, const MakerOptions& o) : posed(p), options(o), pr
           uses_[at(b)].push_back(static_cast<plan::TaskId>(t));
       }
     }
-    for (const plan::BufferId b : task.writes) {
-      if (contains(task.reads, b)) updated_[at(b)] = 1;
+    for (const plan::BufferId b : task.writes)
       maker_[at(b)] = ++made[at(b)] > 1 || task.once ? -1 : static_cast<plan::TaskId>(t);
-    }
   }
 }
 
@@ -52,15 +46,6 @@ plan::TaskId MakerPass::use_before(plan::BufferId b, plan::TaskId t) const {
   const auto& list = uses_[at(b)];
   const auto found = std::lower_bound(list.begin(), list.end(), t);
   return found == list.begin() ? -1 : found[-1];
-}
-
-plan::TaskId MakerPass::next_update(plan::BufferId b, plan::TaskId t) const {
-  const auto& list = uses_[at(b)];
-  for (auto use = std::lower_bound(list.begin(), list.end(), t); updated_[at(b)] && use != list.end(); ++use) {
-    const plan::Task& task = posed.problem.tasks[at(*use)];
-    if (contains(task.reads, b) && contains(task.writes, b)) return *use;
-  }
-  return static_cast<plan::TaskId>(until_.size()) - 1;
 }
 
 int MakerPass::uses_from(plan::BufferId b, plan::TaskId t) const {
@@ -76,11 +61,11 @@ bool MakerPass::is_gap(plan::TaskId from, plan::TaskId to) const {
 }
 
 bool MakerPass::is_constant(plan::BufferId b) const {
-  return posed.problem.buffers[at(b)].resident && !updated_[at(b)];
+  return posed.problem.buffers[at(b)].resident && !updates_.any(b);
 }
 bool MakerPass::is_passing(plan::BufferId b) const {
   const plan::Buffer& buffer = posed.problem.buffers[at(b)];
-  return !buffer.resident && buffer.start < 0 && buffer.end < 0 && !updated_[at(b)] && !output_[at(b)] &&
+  return !buffer.resident && buffer.start < 0 && buffer.end < 0 && !updates_.any(b) && !output_[at(b)] &&
          maker_[at(b)] >= 0;
 }
 

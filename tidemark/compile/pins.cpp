@@ -48,13 +48,11 @@ std::vector<plan::TaskId> late_readers(const plan::Problem& problem, plan::Buffe
 
 // The first task behind `maker` that updates something it reads: from there on it would make another value.
 plan::TaskId next_update(const plan::Problem& problem, plan::TaskId maker) {
-  for (std::size_t t = at(maker) + 1; t < problem.tasks.size(); ++t) {
-    const plan::Task& task = problem.tasks[t];
-    for (const plan::BufferId b : problem.tasks[at(maker)].reads) {
-      if (contains(task.reads, b) && contains(task.writes, b)) return static_cast<plan::TaskId>(t);
-    }
-  }
-  return static_cast<plan::TaskId>(problem.tasks.size());
+  const Updates updates(problem);
+  auto first = static_cast<plan::TaskId>(problem.tasks.size());
+  for (const plan::BufferId b : problem.tasks[at(maker)].reads)
+    first = std::min(first, updates.next(b, maker + 1));
+  return first;
 }
 
 // The last task in front of `end` that makes or reads the buffer.

@@ -6,6 +6,33 @@
 
 namespace tidemark {
 
+bool updates(const plan::Task& task, plan::BufferId b) {
+  return std::find(task.reads.begin(), task.reads.end(), b) != task.reads.end() &&
+         std::find(task.writes.begin(), task.writes.end(), b) != task.writes.end();
+}
+
+bool updates(const plan::Task& task) {
+  return std::any_of(task.writes.begin(), task.writes.end(),
+                     [&](plan::BufferId b) { return updates(task, b); });
+}
+
+Updates::Updates(const plan::Problem& problem)
+    : of_(problem.buffers.size()), end_(static_cast<plan::TaskId>(problem.tasks.size())) {
+  for (plan::TaskId t = 0; t < end_; ++t) {
+    const plan::Task& task = problem.tasks[static_cast<std::size_t>(t)];
+    if (task.optional) continue;
+    for (const plan::BufferId b : task.writes) {
+      if (updates(task, b)) of_[static_cast<std::size_t>(b)].push_back(t);
+    }
+  }
+}
+
+plan::TaskId Updates::next(plan::BufferId b, plan::TaskId t) const {
+  const auto& list = of_[static_cast<std::size_t>(b)];
+  const auto found = std::lower_bound(list.begin(), list.end(), t);
+  return found == list.end() ? end_ : *found;
+}
+
 Moved insert_tasks(Posed& posed, std::vector<NewTask> added) {
   plan::Problem& problem = posed.problem;
   Binding& binding = posed.binding;

@@ -1,10 +1,28 @@
-// Adding tasks to a posed Problem, with their kernels and operands: ids are places in the list, so that all move together.
+// The list of a posed Problem: which tasks update what, and adding tasks with their kernels and operands. Ids are places in the list, so
+// that all move together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "tidemark/compile/pose.h"
 
 namespace tidemark {
+
+// Whether the task makes a new version of the buffer in its place; of any buffer.
+bool updates(const plan::Task& task, plan::BufferId b);
+bool updates(const plan::Task& task);
+
+// The updates of each buffer by tasks that have to run. What is made from a buffer is another value behind the next of them.
+class Updates {
+ public:
+  explicit Updates(const plan::Problem& problem);
+  bool any(plan::BufferId b) const { return !of_[static_cast<std::size_t>(b)].empty(); }
+  // The first from `t` on; behind the last task where there is none.
+  plan::TaskId next(plan::BufferId b, plan::TaskId t) const;
+
+ private:
+  std::vector<std::vector<plan::TaskId>> of_;
+  plan::TaskId end_;
+};
 
 struct NewTask {
   plan::TaskId before = -1;  // the task it stands in front of; those in front of one keep their order

@@ -5,6 +5,7 @@
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/loops.h"
+#include "tidemark/compile/task_list.h"
 
 namespace tidemark {
 namespace {
@@ -13,11 +14,6 @@ std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 bool contains(const std::vector<plan::BufferId>& list, plan::BufferId b) {
   return std::find(list.begin(), list.end(), b) != list.end();
-}
-
-bool updates(const plan::Task& task) {
-  return std::any_of(task.writes.begin(), task.writes.end(),
-                     [&](plan::BufferId b) { return contains(task.reads, b); });
 }
 
 const Node& node_of(const Posed& posed, plan::TaskId task) {
