@@ -150,6 +150,86 @@ TEST(Repeatable, ForwardModeRunsItOnce) {
   EXPECT_EQ(numbers(loop.second), numbers(plain.second));
 }
 
+int prints = 0;
+
+// Has an effect: a step that starts over must not have it twice.
+const Op print_op{.name = "print",
+                  .doc = "",
+                  .infer = [](const InferArgs&) { return std::vector<Type>{Type{Shape{}, DType::f32}}; },
+                  .facts = {.zero_derivative = true, .effect = true},
+                  .reference =
+                      [](const KernelSpec&) {
+                        return make_kernel(0, [](const Operands& o) {
+                          ++prints;
+                          o.output<float>(0)[0] = static_cast<float>(prints);
+                        });
+                      }};
+
+constexpr std::int64_t kWide = 256, kRows = 1030;  // products that take longer than codecs
+Weights wide(bool positive) {
+  Weights p;
+  for (int i = 0; i < 8; ++i)
+    p.ws.push_back(positive ? full({kWide, kWide}, 0.005)
+                            : reshape(sin(cast(arange(kWide * kWide), DType::f32) * (i + 1.3)) * 0.1, {kWide, kWide}));
+  return p;
+}
+Tensor wide_batch(bool positive) {
+  return positive ? full({kRows, kWide}, 1.0) : reshape(cos(cast(arange(kRows * kWide), DType::f32)), {kRows, kWide});
+}
+int encodes(const Compiled& c) {
+  int n = 0;
+  for (const plan::Step& s : c.plan().steps)
+    n += s.kind == plan::Step::Kind::run &&
+         c.problem().tasks[static_cast<std::size_t>(s.id)].kind == "encode zeros";
+  return n;
+}
+
+// Half of what relu gives is zero for the first call, nothing of it for the second: then slots of codecs for zeros are too small. Each
+// step counts `count` up once, whichever plan it runs under in the end.
+template <typename F>
+void counts_once_a_step(F f, int& count, bool coded) {
+  const auto device = cpu({.threads = 2});  // what pays depends on how many there are
+  auto all = compile(value_and_grad(f), {.device = device});
+  const Compiled& most = all.plan_for(wide(false), wide_batch(false));
+  const Bytes budget = (most.smallest(0.3).plan.peak + most.plan().peak) / 2;
+  auto step = compile(value_and_grad(f), {.memory = budget, .device = device, .time_limit = 0.6, .correct = false});
+  const Compiled& c = step.plan_for(wide(false), wide_batch(false));
+  if (coded)
+    ASSERT_GT(encodes(c), 0);
+  else
+    EXPECT_EQ(encodes(c), 0);
+  for (const bool positive : {false, true}) {
+    count = 0;
+    const auto wanted = all(wide(positive), wide_batch(positive));
+    count = 0;
+    const auto got = step(wide(positive), wide_batch(positive));
+    EXPECT_EQ(count, 1);
+    for (std::size_t i = 0; i < wanted.grad.ws.size(); ++i)
+      EXPECT_EQ(numbers(got.grad.ws[i]), numbers(wanted.grad.ws[i])) << i;
+  }
+  EXPECT_EQ(c.notes().size(), coded ? 1u : 0u);
+}
+
+TEST(Repeatable, AStepThatStartsOverHasItsEffectsOnce) {
+  const auto f = [](const Weights& p, const Tensor& x) {
+    apply1(print_op, {sum(x)}, {}, Where::current());
+    Tensor h = x;
+    for (const Tensor& w : p.ws) h = relu(matmul(h, w));
+    return mean(square(h));
+  };
+  counts_once_a_step(f, prints, true);
+}
+
+// Codes of what is made from it can only be too large when it has run.
+TEST(Repeatable, NothingThatCanStartTheStepOverFollowsWhatMayNotRunAgain) {
+  const auto f = [](const Weights& p, const Tensor& x) {
+    Tensor h = noise(x);
+    for (const Tensor& w : p.ws) h = relu(matmul(h, w));
+    return mean(square(h));
+  };
+  counts_once_a_step(f, calls, false);
+}
+
 TEST(Repeatable, APinToMakeItAgainIsRefused) {
   const auto f = [](const Weights& p, const Tensor& x) {
     Tensor h = x;

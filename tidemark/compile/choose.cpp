@@ -249,12 +249,10 @@ class Choosing {
     plan.budget = options_.budget;
     return plan;
   }
-  // The same tasks, those that can overflow too dear to run.
   plan::Problem without_overflow() const {
-    constexpr double kNever = 1e6;
     plan::Problem calm = problem_;
     for (const Maker& m : makers_) {
-      if (m.can_overflow) calm.tasks[static_cast<std::size_t>(m.run.front())].seconds = kNever;
+      if (m.can_overflow) forbid(calm, m);
     }
     return calm;
   }

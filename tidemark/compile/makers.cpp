@@ -106,6 +106,13 @@ void add_makers(Posed& posed, const MakerOptions& options) {
   posed.makers = pass.finish();
 }
 
+void forbid(plan::Problem& problem, const Maker& maker) {
+  for (const plan::TaskId t : maker.run) {
+    plan::Task& task = problem.tasks[at(t)];
+    task = plan::Task{.name = std::move(task.name), .kind = std::move(task.kind), .optional = true};
+  }
+}
+
 plan::Problem committed(const plan::Problem& problem, std::span<const Maker* const> makers) {
   plan::Problem result = problem;
   std::vector<char> replaced(problem.tasks.size(), 0), spared(problem.buffers.size(), 0);

@@ -26,6 +26,9 @@ TIDEMARK_API void add_makers(Posed& posed, const MakerOptions& options);
 // `problem`. Of two that stand in for one task or spare one buffer the first counts.
 TIDEMARK_API plan::Problem committed(const plan::Problem& problem, std::span<const Maker* const> makers);
 
+// From now on no plan takes this way: its tasks stay in the list, so that ids stay, and make nothing.
+void forbid(plan::Problem& problem, const Maker& maker);
+
 // Solves with sets of makers taken and keeps the best plan, a plan of `problem`; bounds are the problem's own. `minimum`: the
 // smallest peak, else the least time within options.budget.
 struct Chosen {

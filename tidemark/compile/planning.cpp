@@ -86,6 +86,7 @@ Planned plan_and_lower(const Posed& posed, const CompileOptions& options, const 
     }
     if (over <= 0) {
       if (fallback) {
+        fallback->problem_hash = planned.plan.problem_hash;
         Program program = lower(posed.problem, *fallback, posed.binding);
         planned.fallback = std::make_shared<const Planned>(
             Planned{.plan = *std::move(fallback), .program = std::move(program)});
@@ -172,15 +173,6 @@ Planned load_plan(Posed& posed, const CompileOptions& options, std::span<const T
   return planned;
 }
 
-// Their tasks stay, too dear to run.
-void leave_overflowing(Posed& posed) {
-  constexpr double kNever = 1e6;
-  for (const Maker& m : posed.makers) {
-    if (m.can_overflow) posed.problem.tasks[static_cast<std::size_t>(m.run.front())].seconds = kNever;
-  }
-  std::erase_if(posed.makers, [](const Maker& m) { return m.can_overflow; });
-}
-
 // No room for copies where they can fail, but for what the caller keeps there.
 void leave_failing(plan::Problem& problem, std::span<const TierSpec> tiers) {
   for (std::size_t k = 0; k < problem.tiers.size(); ++k) {
@@ -223,25 +215,35 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
     return what;
   };
   if (broken(posed).empty()) return planned;
+  const bool overflow = std::any_of(posed.makers.begin(), posed.makers.end(),
+                                    [](const Maker& m) { return m.can_overflow; });
   // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
   Posed gated = posed;
   gate_updates(gated);
+  Planned waiting;
   try {
-    planned = plan_and_lower(gated, options, {.stop = how.stop, .explain = how.explain});
+    waiting = plan_and_lower(gated, options, {.stop = how.stop, .explain = how.explain});
   } catch (const Error& e) {
-    if (e.kind() != Error::Kind::infeasible ||
-        std::none_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; }))
-      throw;
+    if (e.kind() != Error::Kind::infeasible || !overflow) throw;
     leave_overflowing(posed);
     return plan_again(posed, options, tiers, how);
   }
+  const std::shared_ptr<const Planned> calm = planned.fallback;
+  planned = std::move(waiting);
   const std::string what = broken(gated);
   if (what.empty()) {
+    // Without such codecs nothing has to wait, which may be the faster way.
+    if (calm && calm->plan.seconds <= planned.plan.seconds &&
+        broken_atomicity(posed, calm->plan, tiers, options.atomic).empty())
+      return *calm;
     posed = std::move(gated);
     return planned;
   }
+  if (overflow) {
+    leave_overflowing(posed);
+    return plan_again(posed, options, tiers, how);
+  }
   // A copy that nothing behind the gate waits for may still end there. Where nothing that can fail is used, no gate is needed either.
-  leave_overflowing(posed);
   leave_failing(posed.problem, tiers);
   try {
     return plan_and_lower(posed, options, {.stop = how.stop, .explain = how.explain});
@@ -261,6 +263,7 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
   if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
     add_makers(posed,
                {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+  leave_overflowing_behind(posed);
   return plan_again(posed, options, tiers, how);
 }
 

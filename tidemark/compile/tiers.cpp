@@ -2,10 +2,13 @@
 #include "tidemark/compile/tiers.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/loops.h"
+#include "tidemark/compile/makers.h"
 #include "tidemark/compile/task_list.h"
+#include "tidemark/ir/passes.h"
 
 namespace tidemark {
 namespace {
@@ -22,7 +25,48 @@ const Node& node_of(const Posed& posed, plan::TaskId task) {
   return n < 0 ? none : posed.binding.graph.nodes[at(n)];
 }
 
+// Not even in a step that starts over: updates, effects, and what gives other bits each time.
+bool only_once(const Posed& posed, std::size_t task) {
+  const std::int32_t n = posed.binding.node_of_task[task];
+  return updates(posed.problem.tasks[task]) || (n >= 0 && !repeatable(posed.binding.graph.nodes[at(n)]));
+}
+
+// Whether each task is `first` or reads something that such a one made; the list is a valid order.
+std::vector<char> tasks_behind(const plan::Problem& problem, const std::function<bool(std::size_t)>& first,
+                               std::vector<char>& late) {
+  std::vector<char> behind(problem.tasks.size(), 0);
+  late.assign(problem.buffers.size(), 0);
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    const plan::Task& task = problem.tasks[t];
+    behind[t] = first(t) || std::any_of(task.reads.begin(), task.reads.end(),
+                                        [&](plan::BufferId b) { return late[at(b)]; });
+    if (!behind[t]) continue;
+    for (const plan::BufferId b : task.writes) late[at(b)] = 1;
+  }
+  return behind;
+}
+
+template <typename Which>
+void leave_makers(Posed& posed, Which which) {
+  std::erase_if(posed.makers, [&](const Maker& m) {
+    if (!which(m)) return false;
+    forbid(posed.problem, m);
+    return true;
+  });
+}
+
 }  // namespace
+
+void leave_overflowing(Posed& posed) {
+  leave_makers(posed, [](const Maker& m) { return m.can_overflow; });
+}
+
+void leave_overflowing_behind(Posed& posed) {
+  std::vector<char> late;
+  const std::vector<char> behind =
+      tasks_behind(posed.problem, [&](std::size_t t) { return only_once(posed, t); }, late);
+  leave_makers(posed, [&](const Maker& m) { return m.can_overflow && behind[at(m.run.front())]; });
+}
 
 void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
   plan::Problem& problem = posed.problem;
@@ -63,19 +107,20 @@ void add_tiers(Posed& posed, std::span<const TierSpec> tiers) {
 std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::span<const TierSpec> tiers,
                              bool copies) {
   const plan::Problem& problem = posed.problem;
-  const std::string* updated = nullptr;
+  const std::string *updated = nullptr, *once = nullptr;
   std::vector<char> may_fail(problem.buffers.size(), 0);  // its copy under way
   for (const plan::Step& step : plan.steps) {
     switch (step.kind) {
       case plan::Step::Kind::run: {
         const plan::Task& task = problem.tasks[at(step.id)];
         const Kernel* kernel = posed.binding.kernel_of_task[at(step.id)].get();
-        if (kernel->can_overflow() && updated != nullptr)
-          return fmt::format("'{}' can overflow behind the update of '{}'", task.name, *updated);
+        if (kernel->can_overflow() && once != nullptr)
+          return fmt::format("'{}' can overflow behind '{}', which may not run twice", task.name, *once);
         if (copies && updated != nullptr && copies_can_fail(node_of(posed, step.id), tiers))
           return fmt::format("a copy of a state of '{}' can fail behind the update of '{}'", task.name,
                              *updated);
         if (updates(task) && updated == nullptr) updated = &task.name;
+        if (only_once(posed, at(step.id)) && once == nullptr) once = &task.name;
         break;
       }
       case plan::Step::Kind::evict:
@@ -102,15 +147,11 @@ void gate_updates(Posed& posed) {
   if (std::any_of(problem.tasks.begin(), problem.tasks.end(),
                   [](const plan::Task& t) { return t.kind == "gate"; }))
     return;
-  // What comes behind the gate: updates, and what reads something that one of them made.
-  std::vector<char> behind(problem.tasks.size(), 0), late(problem.buffers.size(), 0);
-  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
-    const plan::Task& task = problem.tasks[t];
-    behind[t] = updates(task) || std::any_of(task.reads.begin(), task.reads.end(),
-                                             [&](plan::BufferId b) { return late[at(b)]; });
-    if (!behind[t]) continue;
-    for (const plan::BufferId b : task.writes) late[at(b)] = 1;
-  }
+  const bool overflow = std::any_of(posed.makers.begin(), posed.makers.end(),
+                                    [](const Maker& m) { return m.can_overflow; });
+  const auto waits = [&](std::size_t t) { return overflow ? only_once(posed, t) : updates(problem.tasks[t]); };
+  std::vector<char> late;
+  const std::vector<char> behind = tasks_behind(problem, waits, late);
   if (std::none_of(behind.begin(), behind.end(), [](char b) { return b; })) return;
   plan::Task gate{.name = "gate", .kind = "gate"};
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
@@ -121,6 +162,14 @@ void gate_updates(Posed& posed) {
         gate.reads.push_back(b);
     }
   }
+  // An effect may read little: it waits for all that does not depend on it, which is kept to the end anyway.
+  for (const plan::BufferId b : problem.outputs) {
+    const plan::Buffer& buffer = problem.buffers[at(b)];
+    if (overflow && !buffer.resident && buffer.start < 0 && !late[at(b)] && !contains(gate.reads, b))
+      gate.reads.push_back(b);
+  }
+  std::vector<char> waiting(problem.tasks.size());
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) waiting[t] = waits(t);
   const auto token = static_cast<plan::BufferId>(problem.buffers.size());
   problem.buffers.push_back({.name = "gate", .bytes = 1, .kind = "gate"});
   posed.binding.value_of_buffer.push_back(-1);
@@ -135,7 +184,7 @@ void gate_updates(Posed& posed) {
   const auto move_over = [&](char which) {
     for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
       if (behind[t] != which) continue;
-      if (which && updates(problem.tasks[t])) problem.tasks[t].reads.push_back(token);
+      if (waiting[t]) problem.tasks[t].reads.push_back(token);
       place[t] = static_cast<std::int32_t>(tasks.size());
       tasks.push_back(std::move(problem.tasks[t]));
       nodes.push_back(binding.node_of_task[t]);
