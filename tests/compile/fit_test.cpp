@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
@@ -30,7 +32,8 @@ Net shapes_of_net() {
 const auto arguments = [](std::int64_t batch) {
   return std::tuple(shapes_of_net(), abstract({{batch, 32}, DType::f32}));
 };
-const FitOptions kQuick{.solve = {.time_limit = 60, .effort = 200}};  // by rounds, whatever the machine
+// By rounds, whatever the machine.
+const FitOptions kQuick{.solve = {.time_limit = 60, .effort = 200}, .retries = 0};
 
 bool fits(std::int64_t batch, Bytes budget) {
   const plan::Problem p = posed_at(value_and_grad(loss), {}, arguments)(batch);
@@ -100,7 +103,85 @@ TEST(Fit, SizesThatCannotBeTracedDoNotFit) {
     if (n > 5) fail(Error::Kind::usage, "[test] {} is past the table", n);
     return arguments(n);
   };
-  EXPECT_EQ(max_length(value_and_grad(loss), 1_GiB, limited, {}, kQuick).n, 5);
+  const Fit fit = max_length(value_and_grad(loss), 1_GiB, limited, {}, kQuick);
+  EXPECT_EQ(fit.n, 5);
+  EXPECT_EQ(fit.refused, 6);
+  EXPECT_TRUE(fit.proven);
+}
+
+TEST(Fit, TheMostThatWasAskedForHasNothingAbove) {
+  FitOptions options = kQuick;
+  options.most = 4;
+  const Fit fit = max_batch(value_and_grad(loss), 1_GiB, arguments, {}, options);
+  EXPECT_EQ(fit.n, 4);
+  EXPECT_EQ(fit.refused, 0);
+  EXPECT_TRUE(fit.proven);
+}
+
+// What a size needs is not known from one search that found no plan: a bound tells, or another with more rounds.
+TEST(Fit, WhatWasNotFoundIsLookedAtAgain) {
+  // Of each size n: a chain of n tasks whose values are wanted again in reverse, of 10 bytes each.
+  const PoseAt pose_at = [](std::int64_t n) {
+    plan::Problem p{.name = "chain"};
+    for (std::int64_t i = 0; i < n; ++i) {
+      p.buffers.push_back({.name = fmt::format("a{}", i), .bytes = 10});
+      p.tasks.push_back({.name = p.buffers.back().name, .writes = {static_cast<plan::BufferId>(i)}, .seconds = 1});
+      if (i > 0) p.tasks.back().reads = {static_cast<plan::BufferId>(i - 1)};
+    }
+    for (std::int64_t i = n; i-- > 0;) {
+      const auto b = static_cast<plan::BufferId>(p.buffers.size());
+      p.buffers.push_back({.name = fmt::format("b{}", i), .bytes = 10});
+      p.tasks.push_back({.name = p.buffers.back().name, .reads = {static_cast<plan::BufferId>(i)}, .writes = {b}, .seconds = 1});
+      if (b > n) p.tasks.back().reads.push_back(b - 1);
+    }
+    p.outputs = {static_cast<plan::BufferId>(p.buffers.size() - 1)};
+    return p;
+  };
+  FitOptions options{.budget = 60, .most = 40, .solve = {.time_limit = 1e-6}, .retries = 0};
+  const Fit once = largest_fit(pose_at, options);
+  EXPECT_LT(once.n, 40);
+  EXPECT_GT(once.refused, once.n);
+  EXPECT_FALSE(once.proven) << "no time is no proof";
+  options.retries = 1;
+  options.more_time = 5e5;
+  const Fit again = largest_fit(pose_at, options);
+  EXPECT_EQ(again.n, 40) << "all of it can be made again within 60 bytes";
+  EXPECT_EQ(again.refused, 0);
+  EXPECT_TRUE(again.proven);
+  EXPECT_EQ(plan::check(again.problem, again.plan), "");
+  options.retries = 0;
+  EXPECT_FALSE(best_fit(pose_at, options).proven);
+}
+
+// n values of 10 bytes meet at one task: no plan of more than 9 fits 100 bytes, and no time changes that.
+TEST(Fit, WhatIsProvenIsLookedAtOnce) {
+  const PoseAt pose_at = [](std::int64_t n) {
+    plan::Problem p{.name = "meeting"};
+    plan::Task last{.name = "last", .writes = {static_cast<plan::BufferId>(n)}, .seconds = 1};
+    for (std::int64_t i = 0; i <= n; ++i) p.buffers.push_back({.name = fmt::format("a{}", i), .bytes = 10});
+    for (plan::BufferId b = 0; b < static_cast<plan::BufferId>(n); ++b) {
+      p.tasks.push_back({.name = p.buffers[static_cast<std::size_t>(b)].name, .writes = {b}, .seconds = 1});
+      last.reads.push_back(b);
+    }
+    p.tasks.push_back(last);
+    p.outputs = last.writes;
+    return p;
+  };
+  for (const bool best : {false, true}) {
+    const FitOptions options{.budget = 100, .solve = {.time_limit = 0.05}};
+    const Fit fit = best ? best_fit(pose_at, options) : largest_fit(pose_at, options);
+    if (!best) {
+      EXPECT_EQ(fit.n, 9);
+    }
+    EXPECT_GE(fit.refused, 10);
+    EXPECT_TRUE(fit.proven);
+    std::set<std::int64_t> sizes;
+    for (const FitTry& t : fit.tried) {
+      EXPECT_TRUE(sizes.insert(t.n).second) << t.n << " twice";
+      EXPECT_EQ(t.fits, t.n <= 9);
+      EXPECT_EQ(t.proven, !t.fits);
+    }
+  }
 }
 
 }  // namespace

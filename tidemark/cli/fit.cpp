@@ -28,12 +28,17 @@ class FitVerb : public Command {
     args.option("--multiple-of", multiple_,
                 "Only multiples of it; 0: of 32 for sizes of pictures, else of 1");
     args.option("--most-over", most_over_, "Only plans at most so many per cent over the floor; -1: any");
+    args.option("--retries", retries_,
+                "How often a size with no plan found, and none proven to be, gets 4 times the time");
     model_.declare(args);
     options_.declare(args);
     args.flag("--json", json_,
-              "Print {batch, budget, peak, seconds_over_floor}, and seq or size where that varies");
+              "Print {batch, budget, peak, seconds_over_floor, refused, proven}, and seq or size where that "
+              "varies");
     args.footer(
         "The time is for each size that is tried. Exit code 2: not even the least fits.\n"
+        "refused: the least size above that does not fit; proven: no plan can; else none was found in the "
+        "time.\n"
         "Example: tidemark fit resnet18 --size 64 --budget 500MB --time 200ms");
   }
 
@@ -54,6 +59,8 @@ class FitVerb : public Command {
     options.least = vary_ == "size" ? std::min<std::int64_t>(32, most_) : 1;
     if (!(most_over_ >= 0) && most_over_ != -1)
       fail(Error::Kind::usage, "[fit] --most-over {} vs 0 or more, or -1 for any", most_over_);
+    if (retries_ < 0) fail(Error::Kind::usage, "[fit] --retries {} vs 0 or more", retries_);
+    options.retries = static_cast<int>(std::min<std::int64_t>(retries_, 16));
     if (most_over_ >= 0) options.most_overhead = most_over_ / 100;
     std::int64_t ModelSource::*const what = vary_ == "batch" ? &ModelSource::batch
                                             : vary_ == "seq" ? &ModelSource::seq
@@ -77,7 +84,7 @@ class FitVerb : public Command {
       ProgressLine line;
       options.solve.progress = [](const plan::Progress&) { return !was_interrupted(); };
       options.progress = [&](const FitTry& t) {
-        line.show(fmt::format("{} {}: {}", vary_, t.n, t.fits ? "fits" : "does not fit"));
+        line.show(fmt::format("{} {}: {}", vary_, t.n, t.fits ? "fits" : t.proven ? "does not fit" : "no plan found"));
         return !was_interrupted();
       };
       fit = goal_ == "largest" ? largest_fit(pose_at, options) : best_fit(pose_at, options);
@@ -89,9 +96,9 @@ class FitVerb : public Command {
       return Exit::interrupted;
     }
     if (fit.n == 0) {
-      fmt::print(stderr, "tidemark: [fit] {} {} does not fit {}: {}\n", vary_,
+      fmt::print(stderr, "tidemark: [fit] {} {} does not fit {}{}: {}\n", vary_,
                  fit.tried.empty() ? options.least : fit.tried[0].n, format_bytes(options.budget),
-                 fit.why_not);
+                 fit.proven ? "" : " as far as was found", fit.why_not);
     }
     return fit.n > 0 ? Exit::done : Exit::no;
   }
@@ -109,8 +116,22 @@ class FitVerb : public Command {
     w.field("budget", budget)
         .field("peak", fit.plan.peak)
         .field("seconds_over_floor", fit.plan.seconds - fit.seconds_floor)
+        .field("refused", fit.refused)
+        .field("proven", fit.proven)
         .end_object();
     fmt::print("{}\n", w.text());
+  }
+
+  std::string upper_side(const Fit& fit) const {
+    if (fit.refused == 0)
+      return fit.stopped ? "not looked at" : fmt::format("nothing above was looked at: --most {}", most_);
+    if (fit.proven) return fmt::format("{} {} is proven not to fit", vary_, fit.refused);
+    double seconds = 0;
+    for (const FitTry& t : fit.tried) {
+      if (t.n == fit.refused) seconds = std::max(seconds, t.time_limit);
+    }
+    return fmt::format("no plan for {} {} was found in {}, and none is proven to be; more --time may find one", vary_,
+                       fit.refused, format_seconds(seconds));
   }
 
   void print_table(const Fit& fit, Bytes budget) const {
@@ -123,10 +144,11 @@ class FitVerb : public Command {
                                   format_percent(fit.overhead())));
     table.row("rate", fmt::format("{:.4g} {} a second, predicted", fit.per_second(),
                                   vary_ == "batch" ? "samples" : vary_));
+    table.row("next", upper_side(fit));
     std::string tried;
     for (const FitTry& t : fit.tried)
-      tried += fmt::format("{}{}{}", tried.empty() ? "" : " ", t.n, t.fits ? "" : "-");
-    table.row("looked at", tried + "  (-: does not fit)");
+      tried += fmt::format("{}{}{}", tried.empty() ? "" : " ", t.n, t.fits ? "" : t.proven ? "-" : "?");
+    table.row("looked at", tried + "  (-: proven not to fit, ?: no plan found)");
     table.print();
   }
 
@@ -134,6 +156,7 @@ class FitVerb : public Command {
   std::string budget_, vary_ = "batch", goal_ = "largest";
   std::int64_t most_ = 1 << 16, multiple_ = 0;
   double most_over_ = -1;
+  std::int64_t retries_ = FitOptions{}.retries;
   SolveOptions options_;
   bool json_ = false;
 };

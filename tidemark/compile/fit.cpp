@@ -13,6 +13,7 @@ class Fitting {
  public:
   Fitting(const PoseAt& pose_at, const FitOptions& options) : pose_at_(pose_at), options_(options) {
     if (options.budget < 0) fail(Error::Kind::usage, "[fit] a budget is needed, in bytes");
+    if (!(options.more_time >= 1)) fail(Error::Kind::usage, "[fit] {} times the time is not more", options.more_time);
     if (options.multiple_of < 1)
       fail(Error::Kind::usage, "[fit] multiples of {} are none", options.multiple_of);
     // Sizes are counted in multiples from here on.
@@ -24,31 +25,29 @@ class Fitting {
   }
 
   Fit largest() {
-    std::int64_t fits = 0, not_fits = high_ + 1;
-    if (!holds(low_)) return std::move(best_);
-    fits = low_;
+    for (level_ = 0; !holds(low_);) {
+      if (!again(low_)) return finished();
+    }
     // Memory is nearly affine in the size: a line through what keeping everything takes at two sizes says where to look
     // first, doubling does the rest.
-    for (std::int64_t next = std::min(high_, guess(fits));
-         fits < high_ && fits + 1 < not_fits && !best_.stopped;) {
-      next = std::clamp(next, fits + 1, not_fits - 1);
-      if (holds(next)) {
-        fits = next;
-      } else {
-        not_fits = next;
-      }
-      next = not_fits > high_ ? std::min(high_, fits * 2) : fits + (not_fits - fits) / 2;
+    climb(low_, high_ + 1, guess(low_));
+    // Not found in the time is not the same as not there: what is next is looked at with more of it, and goes on from there.
+    while (!best_.stopped && fits_ < high_ && again(fits_ + 1)) {
+      if (holds(fits_ + 1)) gallop();
     }
-    return std::move(best_);
+    return finished();
   }
 
   // Samples a second rise while fixed work is shared out and fall when recomputation sets in: sizes a factor apart, then
   // around the best of them.
   Fit best() {
     for (std::int64_t n = low_; n <= high_ && !best_.stopped; n = std::max(n + 1, n * 2)) {
-      if (!look(n, faster_than_best())) break;
+      bool fits = look(n, faster_than_best());
+      while (!fits && !best_.stopped && again(n)) fits = look(n, faster_than_best());
+      if (!fits) break;
     }
-    if (best_.n == 0) return std::move(best_);
+    level_ = 0;
+    if (best_.n == 0) return finished();
     for (std::int64_t step = best_.n / options_.multiple_of / 2; step >= 1 && !best_.stopped; step /= 2) {
       const std::int64_t centre = best_.n / options_.multiple_of;
       // A difference of a few per cent in size is within the error of any prediction.
@@ -57,7 +56,7 @@ class Fitting {
         if (n >= low_ && n <= high_ && !best_.stopped && !seen(n)) look(n, faster_than_best());
       }
     }
-    return std::move(best_);
+    return finished();
   }
 
  private:
@@ -67,6 +66,57 @@ class Fitting {
       return best_.n == 0 || static_cast<double>(n) / plan.seconds > best_.per_second();
     };
   }
+  // Between a size that fits and one that does not.
+  void climb(std::int64_t fits, std::int64_t not_fits, std::int64_t next) {
+    fits_ = fits;
+    while (fits_ < high_ && fits_ + 1 < not_fits && !best_.stopped) {
+      next = std::clamp(next, fits_ + 1, not_fits - 1);
+      if (holds(next)) {
+        fits_ = next;
+      } else {
+        not_fits = next;
+      }
+      next = not_fits > high_ ? std::min(high_, fits_ * 2) : fits_ + (not_fits - fits_) / 2;
+    }
+  }
+  // From one that fits after all: what more time finds is as a rule near, so in steps that double, up to what is proven.
+  void gallop() {
+    const std::int64_t end = least_proven();
+    std::int64_t not_fits = end;
+    ++fits_;
+    for (std::int64_t step = 1; fits_ + step < end && !best_.stopped; step *= 2) {
+      if (!holds(fits_ + step)) {
+        not_fits = fits_ + step;
+        break;
+      }
+      fits_ += step;
+    }
+    climb(fits_, not_fits, fits_ + (not_fits - fits_) / 2);
+  }
+  // Whether a size that was refused is worth more time; it has it from then on.
+  bool again(std::int64_t units) {
+    if (level_ >= options_.retries || best_.stopped || units >= least_proven()) return false;
+    ++level_;
+    return true;
+  }
+  std::int64_t least_proven() const {
+    std::int64_t least = high_ + 1;
+    for (const FitTry& t : best_.tried) {
+      if (!t.fits && t.proven) least = std::min(least, t.n / options_.multiple_of);
+    }
+    return least;
+  }
+  Fit finished() {
+    for (const FitTry& t : best_.tried) {
+      const bool later = std::any_of(best_.tried.begin(), best_.tried.end(),
+                                     [&](const FitTry& u) { return u.fits && u.n >= t.n; });
+      if (t.fits || later) continue;
+      if (best_.refused == 0 || t.n < best_.refused) best_.refused = t.n;
+    }
+    best_.proven = best_.refused == 0 ? !best_.stopped : least_proven() * options_.multiple_of <= best_.refused;
+    return std::move(best_);
+  }
+
   bool seen(std::int64_t units) const {
     return std::any_of(best_.tried.begin(), best_.tried.end(),
                        [&](const FitTry& t) { return t.n == units * options_.multiple_of; });
@@ -94,7 +144,12 @@ class Fitting {
   // Plans that size; keeps it where it fits and is better.
   bool look(std::int64_t units, const Better& better) {
     const std::int64_t n = units * options_.multiple_of;
-    FitTry tried{.n = n};
+    plan::Options solve = options_.solve;
+    solve.budget = options_.budget;
+    const double times = std::pow(options_.more_time, level_);
+    solve.time_limit *= times;
+    if (solve.effort >= 0) solve.effort = static_cast<std::int64_t>(static_cast<double>(solve.effort) * times);
+    FitTry tried{.n = n, .time_limit = solve.time_limit};
     std::string why;
     plan::Problem problem;
     bool posed = true;
@@ -103,11 +158,10 @@ class Fitting {
     } catch (const Error& e) {
       if (e.kind() != Error::Kind::usage || best_.tried.empty()) throw;
       posed = false;
+      tried.proven = true;
       why = e.what();
     }
     if (posed) {
-      plan::Options solve = options_.solve;
-      solve.budget = options_.budget;
       plan::Plan plan = plan::solve(problem, solve);
       tried.seconds_floor = plan::floor_seconds(problem);
       const bool found =
@@ -116,11 +170,14 @@ class Fitting {
         tried.peak = plan.peak;
         tried.seconds = plan.seconds;
         tried.fits = plan.seconds <= tried.seconds_floor * (1 + options_.most_overhead);
+        tried.proven = !tried.fits && plan.seconds_bound && !plan.bound_order_given &&
+                       *plan.seconds_bound > tried.seconds_floor * (1 + options_.most_overhead);
         if (!tried.fits)
           why = fmt::format("{:.1f} % over running everything once",
                             100 * (plan.seconds / tried.seconds_floor - 1));
       } else {
         tried.peak = plan.smallest_peak.value_or(0);
+        tried.proven = plan.peak_bound && *plan.peak_bound > options_.budget;
         why = plan.reason;
       }
       if (tried.fits && better(plan, n)) {
@@ -138,7 +195,8 @@ class Fitting {
 
   const PoseAt& pose_at_;
   const FitOptions& options_;
-  std::int64_t low_ = 1, high_ = 1;
+  std::int64_t low_ = 1, high_ = 1, fits_ = 0;
+  int level_ = 0;  // of time
   Fit best_;
 };
 

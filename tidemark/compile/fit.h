@@ -19,6 +19,9 @@ struct FitTry {
   Bytes peak = 0;            // of its plan; where it does not fit, the least found, or 0
   double seconds = 0;        // of its plan
   double seconds_floor = 0;  // every task once
+  // Where it does not fit: no plan can, by a bound with its proof, or the size cannot be traced. False: none was found in the time.
+  bool proven = false;
+  double time_limit = 0;  // the planner's, in seconds
 };
 
 struct FitOptions {
@@ -27,7 +30,11 @@ struct FitOptions {
   std::int64_t multiple_of = 1;
   // Only plans that take at most this much longer than running everything once, e.g. 0.33 for one extra forward pass.
   double most_overhead = std::numeric_limits<double>::infinity();
-  plan::Options solve = {};                       // for each size; its budget is `budget`
+  plan::Options solve = {};  // for each size; its budget is `budget`
+  // The least size for which no plan was found, and none is proven to be, is looked at again so often, each time with so many times the
+  // time (or rounds) of the last; where it fits then, so are those above it.
+  int retries = 1;
+  double more_time = 4;
   std::function<bool(const FitTry&)> progress{};  // after each size; false: stop with the best so far
 };
 
@@ -38,6 +45,10 @@ struct Fit {
   plan::Plan plan;            // at n
   double seconds_floor = 0;   // at n
   std::vector<FitTry> tried;  // in the order they were looked at
+  // The upper side: the least size above n that does not fit, and whether that is proven (FitTry::proven). 0: none, n is the most that
+  // was asked for.
+  std::int64_t refused = 0;
+  bool proven = false;
   std::string why_not;        // where n is 0: what the planner says of the least
 
   double overhead() const { return seconds_floor > 0 ? plan.seconds / seconds_floor - 1 : 0; }
@@ -48,7 +59,7 @@ struct Fit {
 // Error(usage): they count as not fitting.
 using PoseAt = std::function<plan::Problem(std::int64_t n)>;
 
-// The largest n that fits. Larger sizes are taken to need more.
+// The largest n that fits. Larger sizes are taken to need more: what is proven of one holds for those above it.
 TIDEMARK_API Fit largest_fit(const PoseAt& pose_at, const FitOptions& options);
 // The n with the most n per second inside the budget.
 TIDEMARK_API Fit best_fit(const PoseAt& pose_at, const FitOptions& options);
