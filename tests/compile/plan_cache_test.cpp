@@ -211,6 +211,52 @@ TEST(RefusedMemory, TheNextSmallerPlanIsTakenAndSaid) {
   auto plenty = compile(value_and_grad(loss), {.device = cpu({.threads = 1}), .correct = false});
   const float wanted = plenty(weights(), x).value.item<float>();
   const Bytes arena = plenty.plan_for(weights(), x).program().arena_bytes;
+TEST(Shapes, ABucketThatDoesNotFitIsNamedOnceAndNothingIsLost) {
+  struct Next {
+    std::vector<Tensor> w;
+    Tensor value;
+  };
+  const auto step = [](const std::vector<Tensor>& w, const Tensor& x) {
+    auto [value, grad] = value_and_grad(loss)(w, x);
+    for (std::size_t i = 0; i < w.size(); ++i) grad[i] = w[i] - 0.1 * grad[i];
+    return Next{grad, value};
+  };
+  const auto bits = [](const std::vector<Tensor>& w) {
+    std::vector<float> all;
+    for (const Tensor& t : w) all.insert(all.end(), t.data<float>().begin(), t.data<float>().end());
+    return all;
+  };
+  const Type large{{4096, 16}, DType::f32}, other{{8192, 16}, DType::f32}, small{{64, 16}, DType::f32};
+  auto f = compile(step, {.memory = 100_KiB,
+                          .device = cpu({.threads = 1}),
+                          .state = 1,
+                          .time_limit = 0.1,
+                          .correct = false,
+                          .shapes = {{large}, {small}, {other}}});
+  std::vector<Tensor> w = weights();
+  const std::vector<float> before = bits(w);
+  try {
+    f(std::move(w), full({128, 16}, 0.5));
+    FAIL() << "4096 rows do not fit 100 KiB";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+    EXPECT_THAT(e.what(), testing::HasSubstr("[shapes] number 0 (f32(4096,16)), and so number 2: "));
+    EXPECT_THAT(e.what(), testing::HasSubstr("does not fit 100.00 KiB"));
+  }
+  EXPECT_EQ(bits(w), before) << "what was given up is still there";  // NOLINT(bugprone-use-after-move)
+  auto plain = compile(step, {.device = cpu({.threads = 1}), .state = 1});
+  // As the first call, as the bucket that fits, and one that is new.
+  for (const std::int64_t rows : {128, 64, 96}) {
+    const Tensor x = full({rows, 16}, 0.5);
+    const Next wanted = plain(w, x);
+    Next got = f(std::move(w), x);
+    EXPECT_EQ(bits(got.w), bits(wanted.w)) << rows;
+    w = std::move(got.w);
+  }
+  EXPECT_THAT([&] { f(w, full({4096, 16}, 0.5)); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("does not fit 100.00 KiB")));
+}
+
   auto f = compile(value_and_grad(loss),
                    {.device = std::make_shared<Stingy>(arena * 8 / 10), .time_limit = 0.2, .correct = false});
   EXPECT_EQ(f(weights(), x).value.item<float>(), wanted);

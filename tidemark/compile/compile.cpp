@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/compile.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tidemark/base/text.h"
@@ -20,10 +21,32 @@ int state_tensors(int state, const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.begin() + state, 0);
 }
 
-void CompileCache::fail_at_shapes(std::size_t which, const Error& why) const {
-  std::vector<std::string> types;
-  for (const Type& t : options_.shapes[which]) types.push_back(to_string(t));
-  throw Error(why.kind(), fmt::format("[shapes] number {} ({}): {}", which, join(types, ", "), why.what()));
+namespace {
+std::vector<Type> types_of(const Tensors& tensors) {
+  std::vector<Type> types;
+  types.reserve(tensors.size());
+  for (const Tensor& t : tensors) types.push_back(t.type());
+  return types;
+}
+}  // namespace
+
+bool CompileCache::refused_ahead(const Tensors& inputs, const std::string& key) const {
+  const std::vector<Type> types = types_of(inputs);
+  return std::any_of(refused_.begin(), refused_.end(),
+                     [&](const Refused& r) { return r.types == types && r.key == key; });
+}
+
+void CompileCache::note_refused(const Tensors& inputs, const std::string& key) {
+  refused_.push_back({types_of(inputs), key});
+}
+
+void CompileCache::fail_at_shapes(const std::vector<std::size_t>& which, const Error& why) const {
+  std::vector<std::string> types, others;
+  for (const Type& t : options_.shapes[which.front()]) types.push_back(to_string(t));
+  for (std::size_t i = 1; i < which.size(); ++i) others.push_back(fmt::format("{}", which[i]));
+  throw Error(why.kind(),
+              fmt::format("[shapes] number {} ({}){}: {}", which.front(), join(types, ", "),
+                          others.empty() ? "" : ", and so number " + join(others, ", "), why.what()));
 }
 
 CompileCache::CompileCache(CompileOptions options)
@@ -33,9 +56,7 @@ CompileCache::CompileCache(CompileOptions options)
 
 CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
                                       const std::vector<int>& counts, const Trace& f) {
-  std::vector<Type> types;
-  types.reserve(inputs.size());
-  for (const Tensor& t : inputs) types.push_back(t.type());
+  std::vector<Type> types = types_of(inputs);
   for (const auto& entry : entries_) {
     if (entry->types == types && entry->key == key) return *entry;
   }

@@ -43,10 +43,18 @@ class TIDEMARK_API CompileCache {
   Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
             const Trace& f);
   const CompileOptions& options() const { return options_; }
-  // Says which of the options' shapes it was that could not be planned.
-  [[noreturn]] void fail_at_shapes(std::size_t which, const Error& why) const;
+  // Whether this signature was refused when a shape of the options was planned ahead: said once, and not tried ahead again.
+  bool refused_ahead(const Tensors& inputs, const std::string& key) const;
+  void note_refused(const Tensors& inputs, const std::string& key);
+  // Says which of the options' shapes could not be planned: the first by what was wrong with it, others by number.
+  [[noreturn]] void fail_at_shapes(const std::vector<std::size_t>& which, const Error& why) const;
 
  private:
+  struct Refused {
+    std::vector<Type> types;
+    std::string key;
+  };
+  std::vector<Refused> refused_;
   CompileOptions options_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<SharedArena> arena_;
@@ -90,24 +98,35 @@ class Function {
     });
   }
 
-  template <typename Result, typename... Args>
-  std::pair<CompileCache::Entry*, Result> prepare(const Args&... args) {
+  // What tells one set of arguments from another.
+  struct Signature {
     Tensors inputs;
     std::vector<std::string> names;
-    std::vector<int> counts;
+    std::vector<int> counts;  // of tensors in each argument
+    std::string key;
+  };
+  template <typename... Args>
+  static Signature signature(const Args&... args) {
+    Signature s;
     const auto add = [&](const auto& arg) {
-      const std::size_t before = inputs.size();
+      const std::size_t before = s.inputs.size();
       for_each_tensor(arg, [&](const std::string& name, const Tensor& t) {
-        inputs.push_back(t);
-        names.push_back(name);
+        s.inputs.push_back(t);
+        s.names.push_back(name);
       });
-      counts.push_back(static_cast<int>(inputs.size() - before));
+      s.counts.push_back(static_cast<int>(s.inputs.size() - before));
     };
     (add(args), ...);
-    std::string key = typeid(std::tuple<std::decay_t<Args>...>).name();
-    (describe_rest(args, key), ...);
+    s.key = typeid(std::tuple<std::decay_t<Args>...>).name();
+    (describe_rest(args, s.key), ...);
+    return s;
+  }
+
+  template <typename Result, typename... Args>
+  std::pair<CompileCache::Entry*, Result> prepare(const Args&... args) {
+    const Signature s = signature(args...);
     std::any made;
-    CompileCache::Entry& entry = cache_->at(inputs, names, key, counts, [&](Tensors traced) {
+    CompileCache::Entry& entry = cache_->at(s.inputs, s.names, s.key, s.counts, [&](Tensors traced) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, traced, next), ...); }, copies);
@@ -123,7 +142,8 @@ class Function {
     return {&entry, std::any_cast<const Result&>(entry.result)};
   }
 
-  // The shapes of the options, for the rest of the arguments as they are.
+  // The shapes of the options, for the rest of the arguments as they are. One that cannot be planned keeps no other from being so, and is
+  // an error once: calls with other shapes go on behind it.
   template <typename Result, typename... Args>
   void plan_ahead(const Args&... args) {
     struct Ahead {
@@ -131,22 +151,28 @@ class Function {
       ~Ahead() { flag = false; }
     } const ahead{ahead_ = true};
     const std::vector<std::vector<Type>>& shapes = cache_->options().shapes;
+    std::vector<std::size_t> refused;
+    std::optional<Error> why;
     for (std::size_t k = 0; k < shapes.size(); ++k) {
       const std::vector<Type>& types = shapes[k];
       std::tuple<std::decay_t<Args>...> copies(args...);
-      Tensors all;
-      std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](const Tensor& t) { all.push_back(t); }), ...); }, copies);
+      Tensors all = signature(args...).inputs;
       if (types.size() > all.size())
         fail(Error::Kind::usage, "[shapes] number {} has {} types vs {} tensors among the arguments", k, types.size(), all.size());
       for (std::size_t i = 0; i < types.size(); ++i) all[all.size() - types.size() + i] = abstract(types[i]);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, all, next), ...); }, copies);
+      const Signature s = std::apply([](const auto&... arg) { return signature(arg...); }, copies);
+      if (cache_->refused_ahead(s.inputs, s.key)) continue;
       try {
         std::apply([&](auto&... arg) { prepare<Result>(arg...); }, copies);
       } catch (const Error& e) {
-        cache_->fail_at_shapes(k, e);
+        cache_->note_refused(s.inputs, s.key);
+        refused.push_back(k);
+        if (!why) why = e;
       }
     }
+    if (why) cache_->fail_at_shapes(refused, *why);
   }
 
   template <typename Arg>
