@@ -108,8 +108,10 @@ class Models(Cli):
         self.assertEqual(len(lines), 3)
         for line in lines:
             self.assertEqual(line["peak_predicted"], line["peak_measured"])
+            self.assertTrue(line["libraries"]["known"])
+            self.assertEqual(line["libraries"]["steps"], 2)
         self.assertLessEqual(lines[2]["peak_measured"], lines[0]["peak_measured"])
-        self.says(DONE, "store all", "bench", *MLP, "--steps", "1")
+        self.assertIn("by 1 looked at since", self.says(DONE, "store all", "bench", *MLP, "--steps", "1").stdout)
         self.says(NO, "too small", "bench", *MLP, "--budget", "10KiB", "--steps", "1")
 
     def test_fit(self):
@@ -120,18 +122,18 @@ class Models(Cli):
         # Twice as much does not fit, and the batch itself does.
         self.run_it("plan", *sizes[:-2], "--batch", str(answer["batch"]), "--budget", "1MiB", *QUICK)
         self.run_it("plan", *sizes[:-2], "--batch", str(2 * answer["batch"]), "--budget", "1MiB", *QUICK, code=NO)
-        self.json_of("fit", "fit", *sizes, "--budget", "1MiB", "--goal", "throughput", *QUICK)
-        text = ["gpt2-124m", "--batch", "2", "--set", "width=16,depth=1,heads=2,vocab=64,positions=64", "--model-threads", "1"]
         self.assertGreater(answer["refused"], answer["batch"])
         self.assertLess(answer["refused"], 2 * answer["batch"])
+        self.json_of("fit", "fit", *sizes, "--budget", "1MiB", "--goal", "throughput", *QUICK)
+        text = ["gpt2-124m", "--batch", "2", "--set", "width=16,depth=1,heads=2,vocab=64,positions=64", "--model-threads", "1"]
         longest = self.json_of("fit", "fit", *text, "--budget", "1GiB", "--vary", "seq", "--most", "64", *QUICK)
         self.assertEqual((longest["seq"], longest["refused"], longest["proven"]), (64, 0, True))
         self.says(DONE, "looked at", "fit", *sizes, "--budget", "1MiB", "--multiple-of", "8", *QUICK)
         self.says(NO, "does not fit", "fit", *sizes, "--budget", "10KiB", *QUICK)
         self.says(WRONG, "bytes", "fit", *sizes, "--budget", "60%")
+        self.says(WRONG, "--retries", "fit", *sizes, "--budget", "1MiB", "--retries", "-1")
         self.says(WRONG, "none of", "fit", *sizes, "--budget", "1MiB", "--goal", "glory")
         self.says(WRONG, "none of", "fit", *sizes, "--budget", "1MiB", "--vary", "mind")
-        self.says(WRONG, "--retries", "fit", *sizes, "--budget", "1MiB", "--retries", "-1")
         self.says(WRONG, "no sequence to vary", "fit", *sizes, "--budget", "1MiB", "--vary", "seq")
         self.says(WRONG, "--batch is what is looked for", "fit", *sizes, "--budget", "1MiB", "--batch", "8")
 

@@ -18,6 +18,7 @@ struct Line {
   std::string why_not;  // "": it was measured
   Bytes budget = 0, predicted = 0, measured = 0;
   double seconds_predicted = 0, seconds = 0, samples = 0;  // wall seconds of a step, samples a second
+  LibraryMemory libraries;
 };
 
 class BenchVerb : public Command {
@@ -33,8 +34,10 @@ class BenchVerb : public Command {
     args.option("-t,--time", time_, "CPU time to plan each budget for, e.g. 1s or 500ms");
     args.flag("--json", json_,
               "Print a list of {budget, peak_predicted, peak_measured, seconds_predicted, seconds, "
-              "samples_per_second}");
+              "samples_per_second, libraries}");
     args.footer(
+        "libraries: bytes that libraries kept on the heap inside steps, beside the peak; flat where later "
+        "is a few KiB at most.\n"
         "Times are of the clock on the wall: leave the machine alone meanwhile. Exit code 2: a budget is too "
         "small.\n"
         "Example: tidemark bench mlp --batch 512 --budget 100%,min");
@@ -92,6 +95,7 @@ class BenchVerb : public Command {
     line.measured = compiled.peak_measured();
     line.budget = compiled.plan().budget < 0 ? line.predicted : compiled.plan().budget;
     line.seconds_predicted = compiled.plan().seconds;
+    line.libraries = compiled.libraries();
   }
 
   static void print_json(const std::vector<Line>& lines) {
@@ -103,7 +107,9 @@ class BenchVerb : public Command {
       w.field("peak_measured", l.measured)
           .field("seconds_predicted", l.seconds_predicted)
           .field("seconds", l.seconds);
-      w.field("samples_per_second", l.samples).end_object();
+      w.field("samples_per_second", l.samples);
+      write_libraries(w, l.libraries);
+      w.end_object();
     }
     w.new_line().end_array();
     fmt::print("{}\n", w.text());
@@ -122,6 +128,9 @@ class BenchVerb : public Command {
                  format_bytes(l.measured), format_seconds(l.seconds), format_seconds(l.seconds_predicted),
                  compared ? fmt::format("{:+.1f} %", 100 * (l.seconds / lines[0].seconds - 1)) : "-",
                  l.samples);
+    }
+    for (const Line& l : lines) {
+      if (l.why_not.empty()) fmt::print("libraries, {}: {}\n", l.asked, describe(l.libraries));
     }
   }
 

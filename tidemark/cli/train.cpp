@@ -41,7 +41,7 @@ class TrainVerb : public Command {
     args.option("--print", print_, "Steps between lines");
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
     args.flag("--json", json_,
-              "Print a list of {step, loss, samples_per_second, peak}, one a line as they come");
+              "Print a list of {step, loss, samples_per_second, peak, libraries}, one a line as they come");
     args.footer(
         "Text is read as bytes: vocab is then 256, and for pictures classes is what the data has, unless "
         "--set says otherwise.\n"
@@ -175,7 +175,7 @@ class TrainVerb : public Command {
       if (step % print_ == 0 || step == steps_ || step == first + 1) {
         const double now = wall_seconds();
         print_line(step, loss, samples * static_cast<double>(counted) / std::max(now - since, 1e-9),
-                   training.compiled().peak_measured());
+                   training.compiled());
         since = now;
         counted = 0;
       }
@@ -185,6 +185,7 @@ class TrainVerb : public Command {
       }
     }
     if (json_) fmt::print("\n]\n");
+    if (!json_ && step > first) fmt::print("libraries   {}\n", describe(training.compiled().libraries()));
     if (!wrong.empty()) {
       fmt::print(stderr, "tidemark: [train] {}\n", wrong);
       return Exit::no;
@@ -204,19 +205,20 @@ class TrainVerb : public Command {
     return Exit::done;
   }
 
-  void print_line(std::int64_t step, double loss, double rate, Bytes peak) {
+  void print_line(std::int64_t step, double loss, double rate, const Compiled& compiled) {
     if (json_) {
       JsonWriter w;
       w.begin_object()
           .field("step", step)
           .field("loss", loss)
           .field("samples_per_second", rate)
-          .field("peak", peak)
-          .end_object();
+          .field("peak", compiled.peak_measured());
+      write_libraries(w, compiled.libraries());
+      w.end_object();
       fmt::print("{}\n{}", printed_ ? "," : "", w.text());
     } else {
       fmt::print("step {:>6}   loss {:<10.6g} {:>9.1f} samples/s   peak {}\n", step, loss, rate,
-                 format_bytes(peak));
+                 format_bytes(compiled.peak_measured()));
     }
     printed_ = true;
     std::fflush(stdout);

@@ -88,4 +88,18 @@ std::string first_difference(const Model& model, const TrainState& a, const Trai
   return "";
 }
 
+std::string describe(const LibraryMemory& libraries) {
+  if (!libraries.known) return "unknown: this C library does not tell";
+  // What was given back may have been taken before the first step.
+  const auto bytes = [](Bytes n) { return (n < 0 ? "-" : "") + format_bytes(n < 0 ? -n : n); };
+  return fmt::format("{} kept by the first step, {} by {} looked at since", bytes(libraries.first),
+                     bytes(libraries.later), libraries.steps - 1);
+}
+
+void write_libraries(JsonWriter& w, const LibraryMemory& libraries) {
+  w.key("libraries").begin_object().field("known", libraries.known);
+  w.field("steps", std::int64_t{libraries.steps}).field("first", libraries.first).field("later", libraries.later);
+  w.end_object();
+}
+
 }  // namespace tidemark::cli

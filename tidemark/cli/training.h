@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "tidemark/base/json.h"
 #include "tidemark/cli/model_source.h"
 
 namespace tidemark::cli {
@@ -45,6 +46,10 @@ class Training {
 // The batch of a step, the same for a seed wherever it is asked for.
 Tensors random_batch(const Model& model, std::uint64_t seed, std::int64_t step);
 Tensors abstract_batch(const Model& model);
+
+// What libraries kept on the heap inside steps, beside the peak: for people, and as the field "libraries".
+std::string describe(const LibraryMemory& libraries);
+void write_libraries(JsonWriter& w, const LibraryMemory& libraries);
 
 // "" or the name of the first tensor whose bytes differ.
 std::string first_difference(const Model& model, const TrainState& a, const TrainState& b);

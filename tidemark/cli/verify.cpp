@@ -19,6 +19,7 @@ struct Outcome {
   TrainState state;
   Bytes budget = 0, predicted = 0, measured = 0;
   double seconds = 0;  // CPU, of the steps
+  LibraryMemory libraries;
 };
 
 class VerifyVerb : public Command {
@@ -32,7 +33,7 @@ class VerifyVerb : public Command {
     args.option("--steps", steps_, "Training steps to run each way");
     args.option("--seed", seed_, "Of the parameters and the batches");
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
-    args.flag("--json", json_, "Print {budget, peak_predicted, peak_measured, bitwise_equal}");
+    args.flag("--json", json_, "Print {budget, peak_predicted, peak_measured, bitwise_equal, libraries}");
     args.footer(
         "Compared byte by byte: every loss, and after the last step every parameter, running statistic and "
         "optimizer\n"
@@ -71,7 +72,9 @@ class VerifyVerb : public Command {
     if (json_) {
       JsonWriter w;
       w.begin_object().field("budget", under.budget).field("peak_predicted", under.predicted);
-      w.field("peak_measured", under.measured).field("bitwise_equal", differs.empty()).end_object();
+      w.field("peak_measured", under.measured).field("bitwise_equal", differs.empty());
+      write_libraries(w, under.libraries);
+      w.end_object();
       fmt::print("{}\n", w.text());
     } else {
       print(model, under, all, differs);
@@ -100,6 +103,7 @@ class VerifyVerb : public Command {
     outcome.budget = training.compiled().plan().budget;
     outcome.predicted = training.compiled().peak_predicted();
     outcome.measured = training.compiled().peak_measured();
+    outcome.libraries = training.compiled().libraries();
     return outcome;
   }
 
@@ -110,6 +114,7 @@ class VerifyVerb : public Command {
     table.row("budget", fmt::format("{} ({} bytes)", format_bytes(under.budget), under.budget));
     table.row("peak", fmt::format("{} predicted, {} measured", format_bytes(under.predicted),
                                   format_bytes(under.measured)));
+    table.row("libraries", describe(under.libraries));
     table.row("store all", fmt::format("{} measured", format_bytes(all.measured)));
     table.row("CPU time", fmt::format("{} a step vs {} with everything kept",
                                       format_seconds(under.seconds / static_cast<double>(steps_)),
