@@ -156,6 +156,32 @@ TEST_F(PlanCacheTest, APlanIsSavedAndRunAsItIs) {
   EXPECT_THAT(refused(options, 128), testing::HasSubstr("none.json"));
 }
 
+// Kernels sum in an order of their own for each number of threads: what is kept for one serves no other.
+TEST_F(PlanCacheTest, TheDeviceAndItsThreadsArePartOfTheKey) {
+  auto f = compile(value_and_grad(loss), {.device = cpu({.threads = 1})});
+  const plan::Problem problem = f.plan_for(weights(), full({128, 16}, 0.5)).problem();
+  const std::string one = plan_key(problem, 1000, "cpu", 1, "");
+  EXPECT_EQ(one, plan_key(problem, 1000, "cpu", 1, ""));
+  EXPECT_NE(one, plan_key(problem, 1000, "cpu", 2, ""));
+  EXPECT_NE(one, plan_key(problem, 1000, "another", 1, ""));
+  // All else equal, times included.
+  const auto profile = [](int threads) {
+    auto p = std::make_shared<DeviceProfile>(cpu_profile(1));
+    p->threads = threads;
+    return p;
+  };
+  for (const int threads : {1, 2, 2}) {
+    auto g = compile(value_and_grad(loss), {.memory = 0.9,
+                                            .device = cpu({.threads = threads}),
+                                            .time_limit = 0.1,
+                                            .profile = profile(threads),
+                                            .correct = false,
+                                            .plan_cache = folder_});
+    g.plan_for(weights(), full({128, 16}, 0.5));
+  }
+  EXPECT_EQ(files().size(), 2u);
+}
+
 TEST(Shapes, AllPlansShareOneArenaAndBucketsArePlannedAhead) {
   const auto device = cpu({.threads = 1});
   auto f = compile(
@@ -185,32 +211,6 @@ TEST(Shapes, ABucketTooManyIsAnError) {
   EXPECT_THROW(f(ones({2})), Error);
 }
 
-// A device with less memory than it says.
-class Stingy final : public Device {
- public:
-  explicit Stingy(Bytes most) : inner_(cpu({.threads = 1})), most_(most) {}
-  std::string name() const override { return "cpu"; }
-  int threads() const override { return 1; }
-  std::shared_ptr<std::byte> allocate(Bytes bytes) override {
-    if (bytes > most_) fail(Error::Kind::out_of_memory, "[stingy] {} refused", format_bytes(bytes));
-    return inner_->allocate(bytes);
-  }
-  void launch(const Instr& i, std::span<const Place> p, const Operands& o) override {
-    inner_->launch(i, p, o);
-  }
-  Bytes allocated() const override { return inner_->allocated(); }
-  Bytes peak() const override { return inner_->peak(); }
-
- private:
-  std::shared_ptr<Device> inner_;
-  Bytes most_;
-};
-
-TEST(RefusedMemory, TheNextSmallerPlanIsTakenAndSaid) {
-  const Tensor x = full({256, 16}, 0.5);
-  auto plenty = compile(value_and_grad(loss), {.device = cpu({.threads = 1}), .correct = false});
-  const float wanted = plenty(weights(), x).value.item<float>();
-  const Bytes arena = plenty.plan_for(weights(), x).program().arena_bytes;
 TEST(Shapes, ABucketThatDoesNotFitIsNamedOnceAndNothingIsLost) {
   struct Next {
     std::vector<Tensor> w;
@@ -257,6 +257,32 @@ TEST(Shapes, ABucketThatDoesNotFitIsNamedOnceAndNothingIsLost) {
               testing::ThrowsMessage<Error>(testing::HasSubstr("does not fit 100.00 KiB")));
 }
 
+// A device with less memory than it says.
+class Stingy final : public Device {
+ public:
+  explicit Stingy(Bytes most) : inner_(cpu({.threads = 1})), most_(most) {}
+  std::string name() const override { return "cpu"; }
+  int threads() const override { return 1; }
+  std::shared_ptr<std::byte> allocate(Bytes bytes) override {
+    if (bytes > most_) fail(Error::Kind::out_of_memory, "[stingy] {} refused", format_bytes(bytes));
+    return inner_->allocate(bytes);
+  }
+  void launch(const Instr& i, std::span<const Place> p, const Operands& o) override {
+    inner_->launch(i, p, o);
+  }
+  Bytes allocated() const override { return inner_->allocated(); }
+  Bytes peak() const override { return inner_->peak(); }
+
+ private:
+  std::shared_ptr<Device> inner_;
+  Bytes most_;
+};
+
+TEST(RefusedMemory, TheNextSmallerPlanIsTakenAndSaid) {
+  const Tensor x = full({256, 16}, 0.5);
+  auto plenty = compile(value_and_grad(loss), {.device = cpu({.threads = 1}), .correct = false});
+  const float wanted = plenty(weights(), x).value.item<float>();
+  const Bytes arena = plenty.plan_for(weights(), x).program().arena_bytes;
   auto f = compile(value_and_grad(loss),
                    {.device = std::make_shared<Stingy>(arena * 8 / 10), .time_limit = 0.2, .correct = false});
   EXPECT_EQ(f(weights(), x).value.item<float>(), wanted);

@@ -73,6 +73,7 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
     : options_(checked(given)), profile_(*profile_for(given, *device)), device_(std::move(device)), arena_(std::move(arena)) {
   if (!arena_) arena_ = std::make_shared<SharedArena>(SharedArena{.device = device_});
   CompileOptions& options = options_;
+  options.device = device_;
   pose_options_ = PoseOptions{.threads = device_->threads(),
                               .profile = &profile_,
                               .name = options.name,

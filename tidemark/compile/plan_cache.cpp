@@ -9,9 +9,10 @@
 
 namespace tidemark {
 
-std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view options) {
-  const std::string text =
-      fmt::format("{}|{}|{}|{}", plan::hash(problem), budget, options, library_versions());
+std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view device, int threads,
+                     std::string_view options) {
+  const std::string text = fmt::format("{}|{}|{}|{}|{}|{}", plan::hash(problem), budget, device, threads,
+                                       options, library_versions());
   std::uint64_t h = 0xCBF29CE484222325ull;  // FNV-1a
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
   return fmt::format("{:016x}", h);

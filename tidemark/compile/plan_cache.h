@@ -1,5 +1,5 @@
-// Plans kept on disk, one file each, under a key of everything that a plan depends on: the problem with its measured times, the
-// budget, the options of the solver, the library. A file that is damaged or does not fit is planned anew, never a failure.
+// Plans kept on disk, one file each, under a key of everything that a plan and the bits under it depend on: the problem with its measured
+// times, the budget, the device and its threads, the options of the solver, the library. A file that is damaged or does not fit is planned anew, never a failure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace tidemark {
 
-// 16 hex digits. `options`: whatever else the plan depends on, as text.
-TIDEMARK_API std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view options);
+// 16 hex digits. `device` and `threads`: what runs it. `options`: whatever else the plan depends on, as text.
+TIDEMARK_API std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view device,
+                                  int threads, std::string_view options);
 
 class TIDEMARK_API PlanCache {
  public:

@@ -48,7 +48,8 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   const std::string key =
       options.plan_cache.empty()
           ? ""
-          : plan_key(problem, solve_options.budget,
+          : plan_key(problem, solve_options.budget, problem.device,
+                     options.device ? options.device->threads() : 0,
                      fmt::format("{} {} {}", planner, options.time_limit, minimum ? "minimum" : ""));
   if (std::optional<plan::Plan> kept = cache.find(key, problem, solve_options.budget))
     return *std::move(kept);

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "tidemark/emit/emit.h"
+#include "tidemark/runtime/profile.h"
 
 namespace tidemark {
 namespace {
@@ -109,7 +110,8 @@ class Native final : public Kernel {
 std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_bytes,
                                           const NativeOptions& options) {
   const fs::path folder = own_folder(options.cache);
-  std::string key = options.compiler + text;
+  // -march=native is of this processor.
+  std::string key = fmt::format("{}|{}|{}|", options.compiler, this_cpu(), library_versions()) + text;
   for (const char* flag : kFlags) key += flag;
   const std::string name = hash_of(key);
   const fs::path library = folder / (name + ".so");
