@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/tape/recorder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tidemark/base/error.h"
@@ -15,14 +16,54 @@ Recordings& recordings() {
   return all;
 }
 
-void refuse(std::uint32_t recording, std::uint32_t under_way) {
-  if (recording != under_way && recordings().live(recording))
+bool KnownKeys::in_older(Key key) const {
+  const auto behind = std::upper_bound(older_.begin(), older_.end(), index_of(key), [](std::uint32_t index, const Older& o) {
+    return index < index_of(o.first);
+  });
+  if (behind == older_.begin()) return false;
+  const Older& o = *std::prev(behind);
+  return key - o.first < o.end - o.first;
+}
+
+void KnownKeys::refuse(Key key, Key next) const {
+  const std::uint32_t recording = recording_of(key);
+  const bool ours = recording == recording_of(next) ||
+                    std::any_of(older_.begin(), older_.end(),
+                                [&](const Older& o) { return recording_of(o.first) == recording; });
+  if (!ours && recordings().live(recording))
     fail(Error::Kind::usage,
          "[tape] a variable of one tape vs a recording on another; keep each variable to its tape");
   fail(Error::Kind::usage,
        "[tape] a variable of a recording that has ended (its tape was reset, rewound or destroyed) vs the "
        "recording under way; "
        "make it an input again");
+}
+
+bool KnownKeys::has_position(Key position, Key next) const {
+  if (position - first_ <= next - first_) return true;
+  return std::any_of(older_.begin(), older_.end(),
+                     [&](const Older& o) { return position - o.first <= o.end - o.first; });
+}
+
+Key KnownKeys::go_back(Key position, Key next) {
+  older_.push_back({first_, next});
+  while (index_of(older_.back().first) >= index_of(position)) {
+    recordings().end(recording_of(older_.back().first));
+    older_.pop_back();
+    if (older_.empty()) break;
+  }
+  if (!older_.empty()) {
+    Older& last = older_.back();
+    last.end -= index_of(last.end) - index_of(position);
+  }
+  first_ = static_cast<Key>(recordings().begin()) << 32 | index_of(position);
+  return first_;
+}
+
+void KnownKeys::end(Key next) {
+  recordings().end(recording_of(next));
+  for (const Older& o : older_) recordings().end(recording_of(o.first));
+  older_.clear();
 }
 
 namespace {
@@ -71,7 +112,7 @@ Key record_rest(const Key* keys, const Real* partials, std::uint32_t n) {
 // Writes the descriptor of the run being recorded; there was room for it when the run began.
 template <typename Real>
 void Recorder<Real>::close_run() {
-  const Shape shape = std::exchange(shape_, kNoShape);
+  const Shape shape = std::exchange(shape_, kNoShape) & ~kOlder;
   if (shape == kNoShape) return;
   const std::uint32_t n = n_;
   const auto length = static_cast<std::uint32_t>(next_ - run_);
@@ -195,10 +236,42 @@ Key Recorder<Real>::append_few(Key k0, Key k1, Key k2, Real p0, Real p1, Real p2
 }
 
 template <typename Real>
+bool Recorder<Real>::append_older(const Key* keys, const Real* partials, std::uint32_t n, Shape shape) {
+  const Key k = next_ - run_;
+  bool expected = true, one_recording = true, same = k < kMaxRun;
+  for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
+    expected &= is_expected(place, keys[j], k);
+    one_recording &= recording_of(keys[j]) == recording_of(arguments_[place].base);
+    same &= same_bits((partial_ - n)[j], partials[j]);
+  });
+  const bool second = k == 1;
+  if (!one_recording || (!expected && !second)) return false;
+  if (second || !constant_) {
+    if (!(second && same)) {
+      if (partial_ + n > limit_) return false;
+      for (std::uint32_t j = 0; j < n; ++j) partial_[j] = partials[j];
+      partial_ += n;
+    }
+    if (second) {
+      for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
+        arguments_[place].stride = keys[j] - arguments_[place].base;
+      });
+      constant_ = same;
+    }
+    return true;
+  }
+  return same;
+}
+
+template <typename Real>
 Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape) {
   const Key next = next_, before = index_of(next) - 1;
+  bool older = false;
   for (std::uint32_t j = 0; j < n; ++j)
-    if (next - 1 - keys[j] >= before) refuse(recording_of(keys[j]), recording_of(next));
+    if (next - 1 - keys[j] >= before) [[unlikely]] {
+      static_cast<BasicTape<Real>*>(this)->need_known(keys[j]);
+      older = true;
+    }
   if (before == kLastIndex) [[unlikely]]
     fail(Error::Kind::unsupported,
          "[tape] 2^32 statements vs indices of 32 bits; checkpoint the loop that makes them");
@@ -207,8 +280,9 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
     for (std::uint32_t j = 0; j < n; ++j) partial_[j] = partials[j];
     partial_ += n;
   };
-  const bool shaped = shape == shape_;
-  if (shaped && next - run_ == 1) {
+  const bool shaped = (older ? shape | kOlder : shape) == shape_;
+  if (older && shaped && append_older(keys, partials, n, shape)) return next_++;
+  if (!older && shaped && next - run_ == 1) {
     bool same = true;
     for (std::uint32_t j = 0; j < n; ++j) same &= same_bits((partial_ - n)[j], partials[j]);
     if (same || partial_ + n <= limit_) {
@@ -229,7 +303,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
   limit_ = partials_end(low);
   run_ = next;
   n_ = n;
-  shape_ = shape;
+  shape_ = older ? shape | kOlder : shape;
   // A run after one of the same shape mostly has the same strides: inner loops do. Where not, the second statement comes
   // here and sets them.
   if (shaped) {

@@ -54,6 +54,10 @@ TIDEMARK_INLINE constexpr std::uint32_t scattered_size(std::uint32_t n) {
   return n + static_cast<std::uint32_t>((n * sizeof(std::uint32_t) + sizeof(Real) - 1) / sizeof(Real));
 }
 
+// Of statements that read what was recorded before a position that the tape has gone back to: their keys are of several recordings, and strides
+// are not taken from one to another.
+inline constexpr Shape kOlder = Shape{1} << 61;
+
 template <typename Real>
 class Recorder {
  public:
@@ -171,6 +175,8 @@ class Recorder {
   // What is not expected: gives the run begun its strides, or starts another. Refuses keys of other recordings. `shape`
   // says at which places of arguments_ the n arguments go.
   TIDEMARK_API Key append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
+  // To a run of such statements with older arguments.
+  bool append_older(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
   // The same for N arguments, all in front, in registers: numbers that were stored one by one and are read two at a time wait for
   // the memory. Those beyond N mean nothing.
   template <int N>

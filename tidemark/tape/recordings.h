@@ -1,11 +1,10 @@
-// Which recordings are alive in this process, and what is said about variables of those that are not.
+// Which recordings are alive in this process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <mutex>
-#include <vector>
+#include <unordered_set>
 
 namespace tidemark::tape {
 
@@ -17,12 +16,12 @@ class Recordings {
     const std::lock_guard lock(mutex_);
     do last_ = (last_ + 1) & 0x7fffffff;
     while (last_ == 0 || contains(last_));
-    live_.push_back(last_);
+    live_.insert(last_);
     return last_;
   }
   void end(std::uint32_t number) {
     const std::lock_guard lock(mutex_);
-    live_.erase(std::find(live_.begin(), live_.end(), number));
+    live_.erase(number);
   }
   bool live(std::uint32_t number) {
     const std::lock_guard lock(mutex_);
@@ -30,17 +29,12 @@ class Recordings {
   }
 
  private:
-  bool contains(std::uint32_t number) const {
-    return std::find(live_.begin(), live_.end(), number) != live_.end();
-  }
+  bool contains(std::uint32_t number) const { return live_.count(number) > 0; }
   std::mutex mutex_;
   std::uint32_t last_ = 0;
-  std::vector<std::uint32_t> live_;
+  std::unordered_set<std::uint32_t> live_;
 };
 
 Recordings& recordings();
-
-// A variable of recording `recording` where `under_way` is being recorded.
-[[noreturn]] void refuse(std::uint32_t recording, std::uint32_t under_way);
 
 }  // namespace tidemark::tape

@@ -9,14 +9,20 @@
 
 namespace tidemark::tape {
 
+namespace {
+
+Key first_of_new() { return static_cast<Key>(recordings().begin()) << 32 | 1; }  // index 0 is passive
+
+}  // namespace
+
 template <typename Real>
-BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
+BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options), known_(first_of_new()) {
   const Bytes least =
       static_cast<Bytes>(descriptor_words(kMaxArguments) * 4 + 2 * kMaxArguments * sizeof(Real));
   if (options.chunk < least)
     fail(Error::Kind::usage, "[tape] chunks of {} vs at least {}, one statement of {} arguments",
          format_bytes(options.chunk), format_bytes(least), kMaxArguments);
-  this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;  // index 0 is passive
+  this->next_ = known_.first();
   if (options.memory > 0) {
     if (options.memory < 2 * options.chunk)
       fail(Error::Kind::usage, "[tape] memory {} vs at least {}, two chunks", format_bytes(options.memory),
@@ -36,7 +42,7 @@ BasicTape<Real>::BasicTape(const TapeOptions& options) : options_(options) {
 template <typename Real>
 BasicTape<Real>::~BasicTape() {
   if (store_ != nullptr) store_->drain();  // chunks must not go while they are written
-  recordings().end(recording_of(this->next_));
+  known_.end(this->next_);
 }
 
 template <typename Real>
@@ -166,7 +172,7 @@ std::vector<Active<Real>> BasicTape<Real>::external(std::span<const Real> values
     next_chunk();
   std::vector<Scalar> outputs;
   outputs.reserve(values.size());
-  const auto first = index_of(this->next_);
+  const Key first = this->next_;
   for (const Real& v : values) outputs.push_back({v, this->next_++});
   this->words_ -= 2;
   this->words_[0] = kExternal | static_cast<std::uint32_t>(values.size()) << kLengthShift;
@@ -175,8 +181,6 @@ std::vector<Active<Real>> BasicTape<Real>::external(std::span<const Real> values
   ++this->run_count_;
   return outputs;
 }
-
-void refuse_in_sweep(Key key, Key end) { refuse(recording_of(key), recording_of(end)); }
 
 template <typename Real>
 void BasicTape<Real>::need_thread() const {
@@ -189,8 +193,12 @@ template <typename Real>
 void BasicTape<Real>::need_recorded(const Scalar& x, const char* what) const {
   if (!x.active())
     fail(Error::Kind::usage, "[{}] the variable is passive: it depends on no input of the tape", what);
-  if (recording_of(x.key()) != recording_of(this->next_) || index_of(x.key()) >= index_of(this->next_))
-    refuse(recording_of(x.key()), recording_of(this->next_));
+  need_known(x.key());
+}
+
+template <typename Real>
+void BasicTape<Real>::need_known(Key key) const {
+  if (!known_.has(key, this->next_)) known_.refuse(key, this->next_);
 }
 
 // Zeros are written here, not when an earlier sweep is forgotten: the sweep then finds them in the caches.
@@ -244,7 +252,7 @@ template <typename Real>
 std::vector<Active<Real>> BasicTape<Real>::outputs_of(const External& external) const {
   std::vector<Scalar> outputs;
   for (std::uint32_t i = 0; i < external.outputs; ++i)
-    outputs.push_back({Real(0), (this->next_ >> 32 << 32) | (external.first + i)});
+    outputs.push_back({Real(0), external.first + i});
   return outputs;
 }
 
@@ -256,7 +264,7 @@ void BasicTape<Real>::sweep(const Position& from, const Position& to) {
     const External& e = externals_[number];
     const std::vector<Scalar> outputs = outputs_of(e);
     for (std::uint32_t d = 0; d < width_; ++d) {
-      Adjoints<Real> view(adjoints, width_, d, this->next_);
+      Adjoints<Real> view(adjoints, width_, d, known_, this->next_);
       e.reverse(outputs, view);
     }
   };
@@ -334,8 +342,9 @@ Real BasicTape<Real>::adjoint(const Scalar& x, int direction) const {
 
 template <typename Real>
 void BasicTape<Real>::reset() {
-  recordings().end(recording_of(this->next_));
-  this->next_ = static_cast<Key>(recordings().begin()) << 32 | 1;
+  known_.end(this->next_);
+  known_ = KnownKeys(first_of_new());
+  this->next_ = known_.first();
   externals_.clear();
   inputs_ = this->run_count_ = 0;
   width_ = 0;
@@ -358,10 +367,18 @@ typename BasicTape<Real>::Position BasicTape<Real>::position() {
 
 template <typename Real>
 void BasicTape<Real>::rewind(const Position& to) {
-  if (recording_of(to.next) != recording_of(this->next_) || to.next > this->next_)
+  if (!known_.has_position(to.next, this->next_))
     fail(Error::Kind::usage, "[rewind] a position of another recording, or later than where this one stands");
+  go_to(to);
+  this->next_ = known_.go_back(to.next, this->next_);
+  // Adjoints of what is forgotten are nobody's.
+  if (index_of(swept_) > index_of(to.next)) swept_ = to.next;
+}
+
+// What is behind it is overwritten from now on.
+template <typename Real>
+void BasicTape<Real>::go_to(const Position& to) {
   enter(to.chunk, to.partials, to.runs);
-  this->next_ = to.next;
   inputs_ = to.inputs;
   this->run_count_ = to.run_count;
   externals_.resize(to.externals);
@@ -382,8 +399,14 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
     outputs = region();
   }
   const Position end = position();
+  // Its statements make way for those of the Jacobian, many times in a recording: not a recording of their own each time.
+  const auto leave = [&] {
+    if (recording_of(begin.next) != recording_of(this->next_)) return rewind(begin);
+    go_to(begin);
+    this->next_ = begin.next;
+  };
   if (end.inputs != begin.inputs) {
-    rewind(begin);
+    leave();
     fail(Error::Kind::usage,
          "[preaccumulate] {} inputs made inside the region vs none; make them before it and name them",
          end.inputs - begin.inputs);
@@ -395,7 +418,7 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
       const External& e = tape->externals_[number];
       const std::vector<Scalar> outputs = tape->outputs_of(e);
       for (std::uint32_t d = 0; d < directions; ++d) {
-        Adjoints<Real> view(*this, d, tape->next_);
+        Adjoints<Real> view(*this, d, tape->known_, tape->next_);
         e.reverse(outputs, view);
       }
     }
@@ -412,7 +435,7 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
       walk_chunk(words, last, partials, index, adjoints);
     });
     if (adjoints.others()) {
-      rewind(begin);
+      leave();
       fail(Error::Kind::usage,
            "[preaccumulate] a variable from before the region that it reads vs its {} inputs; name it there",
            inputs.size());
@@ -422,7 +445,7 @@ std::vector<Active<Real>> BasicTape<Real>::preaccumulate(std::span<const Scalar>
         for (std::uint32_t i = 0; i < many; ++i)
           rows[at + i][j] = std::exchange(adjoints.of(indices[j])[i], Real(0));
   }
-  rewind(begin);
+  leave();
   std::vector<Scalar> results;
   results.reserve(outputs.size());
   // An output that was there before the region needs no statement.

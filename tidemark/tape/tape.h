@@ -51,17 +51,40 @@ struct TapeCounts {
 template <typename Real>
 class BasicTape;
 
-// A variable that is not of the recording that is swept, which ends with `end`.
-[[noreturn]] TIDEMARK_API void refuse_in_sweep(Key key, Key end);
+// The keys of one tape that can be used. Going back to a position begins another recording there, so that what lay behind it is told from
+// what takes its place.
+class TIDEMARK_API KnownKeys {
+ public:
+  explicit KnownKeys(Key first) : first_(first) {}
+  Key first() const { return first_; }
+  // `next`: behind the last key of the recording under way.
+  bool has(Key key, Key next) const { return key - first_ < next - first_ || in_older(key); }
+  // Throws Error(usage) that says what became of it.
+  [[noreturn]] void refuse(Key key, Key next) const;
+  // A position that can be gone back to.
+  bool has_position(Key position, Key next) const;
+  // Forgets what is behind it; the key of the next statement.
+  Key go_back(Key position, Key next);
+  // Forgets all.
+  void end(Key next);
+
+ private:
+  struct Older {
+    Key first, end;
+  };
+  bool in_older(Key key) const;
+  std::vector<Older> older_;  // by index; keys of one are in a row
+  Key first_;                 // of the recording under way
+};
 
 // What an external function sees in the reverse sweep: `direction` is 0 unless several are swept at once.
 template <typename Real>
 class TIDEMARK_API Adjoints {
  public:
-  Adjoints(Real* values, std::uint32_t width, std::uint32_t direction, Key end)
-      : values_(values), width_(width), direction_(direction), end_(end) {}
-  Adjoints(RegionAdjoints<Real>& region, std::uint32_t direction, Key end)
-      : region_(&region), direction_(direction), end_(end) {}
+  Adjoints(Real* values, std::uint32_t width, std::uint32_t direction, const KnownKeys& known, Key end)
+      : values_(values), width_(width), direction_(direction), known_(known), end_(end) {}
+  Adjoints(RegionAdjoints<Real>& region, std::uint32_t direction, const KnownKeys& known, Key end)
+      : region_(&region), direction_(direction), known_(known), end_(end) {}
   Real get(const Active<Real>& x) const {
     if (!x.active()) return Real(0);
     check(x);
@@ -81,8 +104,7 @@ class TIDEMARK_API Adjoints {
 
  private:
   void check(const Active<Real>& x) const {
-    if (recording_of(x.key()) != recording_of(end_) || index_of(x.key()) >= index_of(end_))
-      refuse_in_sweep(x.key(), end_);
+    if (!known_.has(x.key(), end_)) known_.refuse(x.key(), end_);
   }
   std::size_t at(const Active<Real>& x) const {
     return static_cast<std::size_t>(index_of(x.key())) * width_ + direction_;
@@ -90,6 +112,7 @@ class TIDEMARK_API Adjoints {
   Real* values_ = nullptr;
   RegionAdjoints<Real>* region_ = nullptr;
   std::uint32_t width_ = 0, direction_;
+  const KnownKeys& known_;
   Key end_;
 };
 
@@ -153,7 +176,8 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
 
   // Forgets everything, keeps the memory. Vars recorded before are refused from now on.
   void reset();
-  // Back to an earlier position of this recording: what came after is forgotten.
+  // Back to an earlier position of this recording: what came after is forgotten, and Vars of it are refused from now on, also where others have taken
+  // their place.
   struct Position {
     Key next = 0;
     std::size_t chunk = 0;
@@ -165,7 +189,8 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   void rewind(const Position& position);
   // Records what `region` does as the Jacobian of the outputs it returns in terms of `inputs`: |outputs| statements
   // instead of the region's own, in time and memory of the region's size. Throws Error(usage) where an output depends on something
-  // else that is older than the region.
+  // else that is older than the region. Other Vars of the region than its outputs are no more: one that is used later stands for whatever has
+  // its place then.
   std::vector<Scalar> preaccumulate(std::span<const Scalar> inputs,
                                     const std::function<std::vector<Scalar>()>& region);
 
@@ -182,7 +207,8 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   };
   struct External {
     Reverse reverse;
-    std::uint32_t first = 0, outputs = 0;
+    Key first = 0;
+    std::uint32_t outputs = 0;
   };
 
   Scalar first_input(const Real& value);
@@ -195,6 +221,8 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
     return by == nullptr || by == &current<Real>;
   }
   void need_thread() const;
+  void need_known(Key key) const;
+  void go_to(const Position& position);
   void need_recorded(const Scalar& x, const char* what) const;
   Real* prepare_adjoints(std::uint32_t width);
   // The chunks between two positions, the newest first: visit(descriptors, their end, the end of the partials).
@@ -205,6 +233,7 @@ class TIDEMARK_API BasicTape : private Recorder<Real> {
   static std::size_t descriptor_words(std::uint32_t n) { return 1 + 2 * static_cast<std::size_t>(n); }
 
   TapeOptions options_;
+  KnownKeys known_;
   std::unique_ptr<TierStore> store_;  // chunk i in slot i
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;  // being filled
