@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "tests/tape/flow.h"
@@ -273,6 +274,67 @@ TEST(Checkpointed, AStepWithItsOwnAdjoint) {
     EXPECT_EQ(own.steps, 300);
     EXPECT_EQ(own.peak, own.measured_peak);
     EXPECT_LE(own.peak, memory);
+  }
+}
+
+// What is kept of a step shrinks, grows, or does both, from step to step.
+TEST(Checkpointed, AStepWithItsOwnAdjointWhoseDataShrinkOrGrow) {
+  using State = std::vector<double>;
+  const std::int64_t n = 90;
+  const auto step = [](State& s, std::int64_t) {
+    for (double& v : s) v = std::sin(v) + 0.5;
+  };
+  const auto adjoint = [](State& bar, const State& kept, std::int64_t) {
+    for (std::size_t k = 0; k < bar.size(); ++k) bar[k] *= std::cos(kept[k]);
+  };
+  const auto finish = [](const State& s) { return s; };
+  const State start{0.1, 0.4, 2.0};
+  const std::pair<const char*, std::function<std::int64_t(std::int64_t)>> sizes[] = {
+      {"shrinks", [&](std::int64_t i) { return 3 + (n - i) / 4; }},
+      {"grows", [&](std::int64_t i) { return 3 + i / 4; }},
+      {"both", [&](std::int64_t i) { return 3 + (i * 37) % 29; }},
+      {"all but the first are small", [&](std::int64_t i) { return i == 0 ? 40 : 3; }},
+      {"all but the last are small", [&](std::int64_t i) { return i == n - 1 ? 40 : 3; }}};
+  for (const auto& [how, size] : sizes) {
+    SCOPED_TRACE(how);
+    const auto keep = [&](State& s, std::int64_t i) {
+      State kept = s;
+      kept.resize(static_cast<std::size_t>(size(i)), 1.0);
+      step(s, i);
+      return kept;
+    };
+    Bytes all_data = 0, largest = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Bytes bytes = tape::fields::bytes(State(static_cast<std::size_t>(size(i))));
+      all_data += bytes, largest = std::max(largest, bytes);
+    }
+    const auto [expected, all] = checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = 1_GiB});
+    EXPECT_EQ(all.measured_forward_steps, n);
+    EXPECT_EQ(all.schedule, "chain");
+    EXPECT_EQ(all.peak, all.measured_peak);
+    EXPECT_EQ(all.measured_peak, all.beside + all_data);  // not a byte that is not kept
+    for (const Bytes more : {0_B, 100_B, 1_KiB, 4_KiB}) {
+      const Bytes memory = all.beside + all.state + largest + more;
+      const auto [bar, report] = checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = memory});
+      EXPECT_EQ(bar, expected);
+      EXPECT_EQ(report.peak, report.measured_peak);
+      EXPECT_LE(report.peak, memory);
+      EXPECT_EQ(report.forward_steps, report.measured_forward_steps);
+    }
+    // In a loop that ends by itself the first step's size is promised to all.
+    const While ends{[&](const State&, std::int64_t i) { return i < n; }};
+    for (const Bytes memory : {all.beside + all.state + largest, 1_GiB}) {
+      try {
+        const auto [bar, report] = checkpointed_by_hand(step, keep, adjoint, finish, start, ends, {.memory = memory});
+        EXPECT_EQ(bar, expected);
+        EXPECT_EQ(report.peak, report.measured_peak);
+        EXPECT_LE(report.peak, memory);
+        EXPECT_EQ(report.steps, n);
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+        EXPECT_THAT(e.what(), HasSubstr("planned for"));
+      }
+    }
   }
 }
 
