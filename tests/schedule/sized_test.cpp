@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
+#include "tidemark/schedule/binomial.h"
 #include "tidemark/schedule/mixed.h"
 #include "tidemark/schedule/replay.h"
 #include "tidemark/schedule/revolve.h"
@@ -205,6 +207,26 @@ TEST(Sized, AsAScheduleItKeepsToItsBytesAndIsNeverWorseThanRevolve) {
     }
   }
   EXPECT_THROW(sized(5, 3, 4, 6), Error);
+}
+
+// However time is spread over steps, a gradient takes at most so many times what all of them take once.
+TEST(Sized, NoStepIsRunMoreOftenThanRepeatsSay) {
+  for (const std::int64_t steps : {5, 40, 300}) {
+    for (const std::int64_t slots : {1, 3, 9}) {
+      const auto most_runs = [&](Schedule& schedule) {
+        std::vector<std::int64_t> runs(static_cast<std::size_t>(steps));
+        const Replay r = replay(schedule, {.steps = steps}, [&](const Action& a) {
+          for (std::int64_t i = a.from; a.kind == Action::Kind::advance && i < a.to; ++i) ++runs[static_cast<std::size_t>(i)];
+        });
+        EXPECT_EQ(r.broken, "");
+        return *std::max_element(runs.begin(), runs.end());
+      };
+      const std::int64_t repeats = repetition(steps, slots);
+      EXPECT_EQ(most_runs(*revolve(steps, slots)), repeats + 1) << steps << " " << slots;
+      for (const Bytes tape : {1, 4, 30})
+        EXPECT_LE(most_runs(*sized(steps, 4, tape, 4 * slots + tape)), repeats + 1) << steps << " " << slots << " " << tape;
+    }
+  }
 }
 
 TEST(Sized, AMillionStepsNeedASmallTable) {
