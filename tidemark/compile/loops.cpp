@@ -334,11 +334,11 @@ bool is_chain(const std::vector<PairNodes>& pairs) {
 }
 
 // What each loop of a chain keeps from its first sweep on, and what it has beside that while it is reversed, when those behind it hold nothing any
-// more: the least time over all ways to share out kUnits of `bytes`.
+// more: the least time over all ways to share out kUnits of `bytes`. `from`: the first loop in the list that may have its states apart.
 struct Share {
   Bytes kept = 0, beside = -1;  // -1: an area as it is, for both sweeps
 };
-std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes) {
+std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes, std::size_t from) {
   constexpr std::int64_t kUnits = 20;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   // Loops are in the order of their adjoints: the last of them keeps its states longest.
@@ -352,7 +352,7 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes) {
       for (std::int64_t units = 0; units <= left; ++units) {
         const Bytes kept = bytes * units / kUnits, beside = bytes * (left - units) / kUnits;
         const double whole = loops[i].seconds(kept),
-                     split = units < left ? loops[i].seconds(kept, beside) : -1;
+                     split = i >= from && units < left ? loops[i].seconds(kept, beside) : -1;
         const bool splits = split >= 0 && split < whole;
         const double seconds = (splits ? split : whole) + later[at(left - units)];
         if (units == 0 || seconds < next[at(left)])
@@ -461,20 +461,24 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
       (consider(middle) ? low : high) = middle;
     }
     if (inner != RegionCache::kWhatever || !is_chain(pairs_of(graph)) || low == 0) continue;
-    // What is beside an area is there for one loop at a time: more may fit than side by side.
-    high = std::min(all, low + low / 4) + 1, low /= 2;
-    for (int k = 0; k < 6; ++k) {
-      const Bytes middle = k == 0 ? high - 1 : low + (high - low) / 2;
-      const std::vector<Share> shares = chain_shares(loops, middle);
-      Graph g = graph;
-      set_inner(g, inner);
-      for (std::size_t i = 0; i < loops.size(); ++i) {
-        if (shares[i].beside >= 0)
-          loops[i].apply(g, shares[i].kept, shares[i].beside);
-        else
-          loops[i].apply(g, shares[i].kept);
+    // What is beside an area is there for one loop at a time: more may fit than side by side. The last loop of the list keeps its states longest and gains
+    // most; lists of splits take bytes too, so that it alone may be what fits.
+    const Bytes side_by_side = low;
+    for (const std::size_t from : {std::size_t{0}, loops.size() - 1}) {
+      high = std::min(all, side_by_side + side_by_side / 4) + 1, low = side_by_side / 2;
+      for (int k = 0; k < 6; ++k) {
+        const Bytes middle = k == 0 ? high - 1 : low + (high - low) / 2;
+        const std::vector<Share> shares = chain_shares(loops, middle, from);
+        Graph g = graph;
+        set_inner(g, inner);
+        for (std::size_t i = 0; i < loops.size(); ++i) {
+          if (shares[i].beside >= 0)
+            loops[i].apply(g, shares[i].kept, shares[i].beside);
+          else
+            loops[i].apply(g, shares[i].kept);
+        }
+        (keep_if_better(std::move(g)) ? low : high) = middle;
       }
-      (keep_if_better(std::move(g)) ? low : high) = middle;
     }
   }
   return best;

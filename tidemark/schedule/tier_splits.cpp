@@ -12,6 +12,7 @@ namespace tidemark::schedule {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kTie = 1e-9;  // beyond the rounding of the sums
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -110,7 +111,7 @@ class Table {
         out.again[at(l)] = finer->again[at(steps)];
         out.kept[at(l)] = finer->kept[at(steps)];
       } else {
-        const double leaf = leaf_[at(l)] + wait(p_.read, leaf_[at(l)]);
+        const double leaf = leaf_again(l);
         out.again[at(l)] = std::min(leaf, least(l, again, behind));
         out.kept[at(l)] = std::min(leaf + wait(p_.write, leaf_[at(l)]), least(l, kept, behind));
       }
@@ -126,6 +127,7 @@ class Table {
     }
     return out;
   }
+  double leaf_again(std::int64_t l) const { return leaf_[at(l)] + wait(p_.read, leaf_[at(l)]); }
   double last(std::int64_t l) const {
     const auto& [first, rest] = last_[at(l)];
     return first + wait(p_.write, first) + rest + wait(p_.read, rest);
@@ -142,6 +144,11 @@ class Table {
       };
       const double best = (first ? layer.first : how == How::kept ? layer.kept : layer.again)[at(l)];
       const std::vector<double>& rest = first ? layer.first_behind : layer.behind;
+      // Where splitting further saves nothing, the list stays short: it takes memory of the loop's.
+      const double whole = first              ? last(l)
+                           : how == How::kept ? leaf_again(l) + wait(p_.write, leaf_[at(l)])
+                                              : leaf_again(l);
+      if (whole <= best * (1 + kTie)) return list.push_back(0);
       std::int64_t x = 1;
       while (x < l && before(x) + rest[at(l - x)] != best) ++x;
       if (x == l) return list.push_back(0);
