@@ -261,6 +261,25 @@ TEST(CallTree, MeasuringTakesNoMoreThanTheSmallestRun) {
   }
 }
 
+// A call that changes no number is never taped, also not to be measured.
+TEST(CallTree, MeasuringTapesNoCallWithoutAnAdjoint) {
+  CallTree<Fields> tree;
+  tree.add("norm", [](auto&, auto& s) {
+    std::remove_cvref_t<decltype(s.u[0])> sum = s.u[0];
+    for (int i = 0; i < 20'000; ++i) sum = sum * 0.5 + s.u[1] * s.u[1];
+    if (sum > 1.0) s.calls += 1;
+  });
+  tree.add("main", [](auto& call, auto& s) {
+    call("norm", s);
+    s.u[0] = s.u[0] * s.k[0];
+  });
+  const auto g = tree.gradient("main", loss, start(3));
+  EXPECT_LE(g.report.measuring, g.report.peak);
+  EXPECT_EQ(g.report.peak, g.report.measured_peak);
+  EXPECT_EQ(g.report.smallest, g.report.peak);
+  EXPECT_EQ(tree.gradient("main", loss, start(3), {.memory = g.report.smallest}).report.peak, g.report.peak);
+}
+
 TEST(CallTree, EveryFunctionRunsTwiceToBeMeasured) {
   int runs = 0;
   bool was_measuring = true;

@@ -111,13 +111,50 @@ TEST(Checkpointed, ALossThatGrowsIsInTheBudget) {
   };
   const auto g = checkpointed(flow_step, loss, flow_start(), kControl, 50, {.memory = 1_GiB});
   EXPECT_EQ(g.report.peak, g.report.measured_peak);
+  // Where the plan leaves no room for it, there is another: more memory is never refused where less was enough.
+  int refused = 0, planned_again = 0;
+  for (Bytes memory = 64_KiB; memory <= 2_MiB; memory += 31_KiB) {
+    try {
+      const auto h = checkpointed(flow_step, loss, flow_start(), kControl, 50, {.memory = memory});
+      EXPECT_EQ(numbers_of(h), numbers_of(g));
+      EXPECT_EQ(h.report.peak, h.report.measured_peak);
+      EXPECT_LE(h.report.peak, memory);
+      planned_again += h.report.schedule != "store_all" ? 1 : 0;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+      EXPECT_EQ(planned_again, 0) << memory;
+      EXPECT_THAT(e.what(), HasSubstr("at least"));
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(planned_again, 0);
+  const While ends{[](const auto& s, std::int64_t) { return s.time < 4.95; }};
   try {
-    checkpointed(flow_step, loss, flow_start(), kControl, 50, {.memory = 64_KiB});
+    checkpointed(flow_step, loss, flow_start(), kControl, ends, {.memory = 64_KiB});
     FAIL() << "a tape larger than the budget";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), Error::Kind::infeasible);
     EXPECT_THAT(e.what(), HasSubstr("the loss"));
   }
+}
+
+TEST(Checkpointed, RefusesOptionsThatDoNotGoTogether) {
+  const auto what = [](auto n, const CheckpointOptions& options) {
+    try {
+      checkpointed(flow_step, flow_loss, flow_start(), kControl, n, options);
+    } catch (const Error& e) {
+      return std::pair(e.kind(), std::string(e.what()));
+    }
+    return std::pair(Error::Kind::internal, std::string("no error"));
+  };
+  const auto sizes = measure_steps(flow_step, flow_start(), kControl, 5);
+  const While ends{[](const auto&, std::int64_t step) { return step < 5; }};
+  EXPECT_THAT(what(ends, {.steps = sizes}).second, HasSubstr("a loop that ends by itself"));
+  EXPECT_THAT(what(std::int64_t{5}, {.disk = 1_MiB}).second, HasSubstr("no folder"));
+  const auto [kind, text] = what(std::int64_t{5}, {.memory = 1_KiB, .steps = sizes});
+  EXPECT_EQ(kind, Error::Kind::infeasible);
+  EXPECT_THAT(text, HasSubstr("at least"));
 }
 
 // Steps that turn out to differ are measured, and planned for one by one.
@@ -129,6 +166,8 @@ TEST(Checkpointed, AStateThatGrowsIsMeasured) {
   const auto all = checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = 1_GiB});
   EXPECT_EQ(all.report.schedule, "chain");
   EXPECT_EQ(all.report.measured_forward_steps, 50);
+  EXPECT_GT(all.report.largest_state, all.report.state);
+  EXPECT_GT(all.report.all_states, 50 * all.report.state);
   for (const Bytes memory : {48_KiB, 64_KiB, 200_KiB}) {
     const auto g = checkpointed(step, flow_loss, flow_start(), kControl, 50, {.memory = memory});
     EXPECT_EQ(numbers_of(g), numbers_of(all));
@@ -308,14 +347,16 @@ TEST(Checkpointed, AStepWithItsOwnAdjointWhoseDataShrinkOrGrow) {
       const Bytes bytes = tape::fields::bytes(State(static_cast<std::size_t>(size(i))));
       all_data += bytes, largest = std::max(largest, bytes);
     }
-    const auto [expected, all] = checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = 1_GiB});
+    const auto [expected, all] =
+        checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = 1_GiB});
     EXPECT_EQ(all.measured_forward_steps, n);
     EXPECT_EQ(all.schedule, "chain");
     EXPECT_EQ(all.peak, all.measured_peak);
     EXPECT_EQ(all.measured_peak, all.beside + all_data);  // not a byte that is not kept
     for (const Bytes more : {0_B, 100_B, 1_KiB, 4_KiB}) {
       const Bytes memory = all.beside + all.state + largest + more;
-      const auto [bar, report] = checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = memory});
+      const auto [bar, report] =
+          checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = memory});
       EXPECT_EQ(bar, expected);
       EXPECT_EQ(report.peak, report.measured_peak);
       EXPECT_LE(report.peak, memory);
@@ -325,7 +366,8 @@ TEST(Checkpointed, AStepWithItsOwnAdjointWhoseDataShrinkOrGrow) {
     const While ends{[&](const State&, std::int64_t i) { return i < n; }};
     for (const Bytes memory : {all.beside + all.state + largest, 1_GiB}) {
       try {
-        const auto [bar, report] = checkpointed_by_hand(step, keep, adjoint, finish, start, ends, {.memory = memory});
+        const auto [bar, report] =
+            checkpointed_by_hand(step, keep, adjoint, finish, start, ends, {.memory = memory});
         EXPECT_EQ(bar, expected);
         EXPECT_EQ(report.peak, report.measured_peak);
         EXPECT_LE(report.peak, memory);
@@ -357,15 +399,16 @@ TEST(Checkpointed, NeverSlowerThanTheNamedSchedulesInTheSameBytes) {
         return State(of_tape, 1.0);
       };
       const auto run = [&](std::int64_t steps, Bytes memory) {
-        return checkpointed_by_hand(step, keep, adjoint, finish, State(numbers, 1.0), steps, {.memory = memory});
+        return checkpointed_by_hand(step, keep, adjoint, finish, State(numbers, 1.0), steps,
+                                    {.memory = memory});
       };
       const CheckpointReport one = run(1, 1_GiB).second;
       const State expected = run(150, 1_GiB).first;
       for (const char* name : {"store_all", "periodic", "sqrt", "binary", "revolve", "mixed"}) {
         for (const std::int64_t steps : {2, 30, 150}) {
           for (const std::int64_t slots : {1, 2, 5, 12}) {
-            SCOPED_TRACE(::testing::Message() << name << ", " << steps << " steps of " << one.state << " and " << one.tape
-                                              << " in " << slots << " slots");
+            SCOPED_TRACE(::testing::Message() << name << ", " << steps << " steps of " << one.state << " and "
+                                              << one.tape << " in " << slots << " slots");
             const auto named = schedule::schedule_named(name).make({.steps = steps, .slots = slots});
             const schedule::Limits sizes{.steps = steps,
                                          .state_bytes = [&](std::int64_t) { return one.state; },

@@ -112,6 +112,25 @@ TEST(Formulas, BinaryFunctionsAgreeWithDifferences){BINARY(pow) BINARY(atan2) BI
                                                         BINARY(max) BINARY(fmin) BINARY(fmax) BINARY(fdim)
                                                             BINARY(fmod) BINARY(remainder) BINARY(copysign)}
 
+// 1 / 0.1 rounds to 10, but 0.1 is above a tenth: it goes in nine times.
+TEST(Formulas, RemaindersCountWithoutTheRoundingOfTheQuotient) {
+  const auto slope = [](auto f, double a, double b) {
+    Tape tape;
+    const Tape::Recording recording(tape);
+    const Var x = tape.input(a), y = tape.input(b);
+    tape.reverse(f(x, y));
+    EXPECT_EQ(tape.adjoint(x), 1);
+    return tape.adjoint(y);
+  };
+  const auto mod = [](const Var& x, const Var& y) -> Var { return fmod(x, y); };
+  const auto rest = [](const Var& x, const Var& y) -> Var { return remainder(x, y); };
+  EXPECT_EQ(slope(mod, 1, 0.1), -9);
+  EXPECT_EQ(slope(mod, -1, 0.1), 9);
+  EXPECT_EQ(slope(mod, 7, HUGE_VAL), 0);
+  EXPECT_EQ(slope(rest, 0.35, 0.1), -3);  // 0.35 is below 3.5 times 0.1
+  EXPECT_EQ(slope(rest, 7.5, 2), -4);
+}
+
 TEST(Formulas, FunctionsOfThreeNumbersAgreeWithDifferences) {
   const auto check = [](auto f) {
     for (const auto& at : {std::array{0.7, 1.9, -0.4}, {2.5, -0.8, 1.3}, {-5.3, 1.7, 0.6}}) {
@@ -180,8 +199,9 @@ TEST(Formulas, ValuesHaveTheBitsOfTheLibrary) {
     SAME_1(fabs)
     SAME_1(sqrt)
     SAME_1(cbrt)
-    SAME_1(exp) SAME_1(exp2) SAME_1(expm1) SAME_1(log) SAME_1(log2) SAME_1(log10) SAME_1(log1p) SAME_1(sin)
-        SAME_1(cos) SAME_1(tan) SAME_1(asin) SAME_1(acos) SAME_1(atan) SAME_1(sinh) SAME_1(cosh) SAME_1(tanh)
+    SAME_1(exp)
+    SAME_1(exp2) SAME_1(expm1) SAME_1(log) SAME_1(log2) SAME_1(log10) SAME_1(log1p) SAME_1(sin) SAME_1(cos)
+        SAME_1(tan) SAME_1(asin) SAME_1(acos) SAME_1(atan) SAME_1(sinh) SAME_1(cosh) SAME_1(tanh)
             SAME_1(asinh) SAME_1(acosh) SAME_1(atanh) SAME_1(erf) SAME_1(erfc) SAME_1(tgamma) SAME_1(lgamma)
                 SAME_1(floor) SAME_1(ceil) SAME_1(trunc) SAME_1(round) SAME_1(nearbyint) SAME_1(logb)
                     SAME_2(min) SAME_2(max) SAME_2(fmin) SAME_2(fmax) SAME_2(fdim) SAME_2(fmod)

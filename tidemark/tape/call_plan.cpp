@@ -123,17 +123,20 @@ void choose_modes(CallNode& root, const CallOptions& options, CallReport& report
   for (CallNode* n : free) n->mode = CallMode::split;
   report.all_split = forecast(root).peak;
   const auto fits = [&] { return forecast(root).peak <= options.memory; };
-  if (!fits()) {
-    for (CallNode* n : free) n->mode = CallMode::joint;
-    report.smallest = forecast(root).peak;
-    // A snapshot may be larger than the tape that it stands for.
-    for (CallNode* n : free) {
-      n->mode = CallMode::split;
-      if (const Bytes peak = forecast(root).peak; peak <= report.smallest)
-        report.smallest = peak;
-      else
-        n->mode = CallMode::joint;
-    }
+  const bool all = fits();
+  for (CallNode* n : free) n->mode = CallMode::joint;
+  report.smallest = forecast(root).peak;
+  // A snapshot may be larger than the tape that it stands for.
+  for (CallNode* n : free) {
+    n->mode = CallMode::split;
+    if (const Bytes peak = forecast(root).peak; peak <= report.smallest)
+      report.smallest = peak;
+    else
+      n->mode = CallMode::joint;
+  }
+  if (all) {
+    for (CallNode* n : free) n->mode = CallMode::split;
+  } else {
     if (report.smallest > options.memory)
       fail(Error::Kind::infeasible,
            "[call_tree] memory {} vs at least {}: the tapes of a call and of those around it, and their "

@@ -83,7 +83,10 @@ class HandLoop final : public Loop {
   // The adjoints that the first state would begin with show what `finish` depends on.
   std::vector<std::byte> save_parameters() const override { return save_adjoint(); }
   Bytes settle() override { return last_; }
-  bool unsettle() override { return true; }
+  bool unsettle() override {
+    adjoints_ = finish_(first_);
+    return true;
+  }
   Bytes beside() const override { return 2 * fields::bytes(state_) + fields::bytes(adjoints_); }
   Adjoints& adjoints() { return adjoints_; }
 

@@ -105,12 +105,15 @@ struct Copysign {
   TIDEMARK_LEFT { return flips(a, b) ? -m : m; }
   TIDEMARK_RIGHT { return T(0); }
 };
-// a - n b with n constant but for jumps: trunc(a / b), or the nearest integer. Plain numbers have the library's own, which is exact.
+// a - n b with n constant but for jumps: a / b cut off, or the nearest integer. The library's remainder is exact, so n is told from it: the
+// quotient itself may round across a jump.
 struct Fmod {
   template <typename T>
   TIDEMARK_INLINE static auto times(const T& a, const T& b) {
-    using std::trunc;
-    return trunc(math::plain(a) / math::plain(b));
+    using std::fmod;
+    using std::nearbyint;
+    const auto x = math::plain(a), y = math::plain(b);
+    return nearbyint((x - fmod(x, y)) / y);
   }
   TIDEMARK_VALUE_2 { return math::fmod(a, b); }
   TIDEMARK_LEFT { return m; }
@@ -120,7 +123,9 @@ struct Remainder {
   template <typename T>
   TIDEMARK_INLINE static auto times(const T& a, const T& b) {
     using std::nearbyint;
-    return nearbyint(math::plain(a) / math::plain(b));
+    using std::remainder;
+    const auto x = math::plain(a), y = math::plain(b);
+    return nearbyint((x - remainder(x, y)) / y);
   }
   TIDEMARK_VALUE_2 { return math::remainder(a, b); }
   TIDEMARK_LEFT { return m; }

@@ -46,14 +46,18 @@ void try_first_step(Loop& loop) {
          "do the same for every scalar, and be compiled with -ffp-contract=off");
 }
 
+// `reserved`, here and below: for what the end takes more than the first state shows.
 void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, const CheckpointOptions& options,
-                     CheckpointReport& report) {
+                     Bytes reserved, CheckpointReport& report) {
   const auto steps = static_cast<std::int64_t>(sizes.size());
   // The working state is the largest in turn.
-  Bytes largest = report.state;
-  for (const schedule::ChainStep& step : sizes) largest = std::max(largest, step.state);
-  report.beside = loop.beside_with(largest);
-  const Bytes bytes = options.memory - report.beside;
+  report.largest_state = report.state;
+  for (const schedule::ChainStep& step : sizes) {
+    report.largest_state = std::max(report.largest_state, step.state);
+    report.all_states += step.state;
+  }
+  report.beside = loop.beside_with(report.largest_state) + reserved;
+  const Bytes bytes = std::max<Bytes>(0, options.memory - report.beside);
   // Planning may take about a tenth of what one run of the loop takes.
   double forward = 0;
   for (const schedule::ChainStep& step : sizes) forward += step.forward;
@@ -61,13 +65,13 @@ void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, con
       schedule::chain(sizes, {.budget = bytes, .work = std::clamp(1e9 * forward, 1e8, 1e10)});
   if (!chain.schedule)
     fail(Error::Kind::infeasible,
-         "[checkpointed] memory {} vs at least {}: one state and the largest step's tape",
-         format_bytes(options.memory), format_bytes(chain.smallest + report.beside));
+         "[checkpointed] memory {} vs at least {}: states and the largest step's tape, and {} beside them",
+         format_bytes(options.memory), format_bytes(chain.smallest + report.beside),
+         format_bytes(report.beside));
   report.schedule = "chain";
   std::vector<Action> actions;
   predict(
-      *chain.schedule, steps,
-      [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; },
+      *chain.schedule, steps, [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; },
       [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; }, report.forward_steps,
       report.peak, [&](const Action& a) { actions.push_back(a); });
   report.peak += report.beside;
@@ -75,6 +79,7 @@ void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, con
   account.add(report.beside);
   Carrier carrier(loop, account, report);
   carrier.end = steps;
+  carrier.reserved = reserved;
   carrier.tape_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; };
   carrier.state_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; };
   Recorded recorded(std::move(actions));
@@ -82,7 +87,8 @@ void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, con
   report.measured_peak = account.peak;
 }
 
-void reverse_equal(Loop& loop, std::int64_t steps, const Choice& choice, CheckpointReport& report) {
+void reverse_equal(Loop& loop, std::int64_t steps, const Choice& choice, Bytes reserved,
+                   CheckpointReport& report) {
   loop.restart();
   predict(
       *make(choice, steps), steps, [&](std::int64_t) { return report.state; },
@@ -92,6 +98,7 @@ void reverse_equal(Loop& loop, std::int64_t steps, const Choice& choice, Checkpo
   account.add(report.beside);
   Carrier carrier(loop, account, report);
   carrier.end = steps;
+  carrier.reserved = reserved;
   carrier.can_measure = true;
   carrier.run(*make(choice, steps), 0);
   report.measured_peak = account.peak;
@@ -106,15 +113,22 @@ CheckpointReport begun(const Loop& loop, std::int64_t steps, const CheckpointOpt
   return report;
 }
 
-}  // namespace
-
-CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOptions& options) {
+CheckpointReport reverse_in(Loop& loop, std::int64_t steps, const CheckpointOptions& options,
+                            Bytes reserved) {
   CheckpointReport report = begun(loop, steps, options);
   if (steps == 0 || (steps < 0 && loop.ended(0))) {
     report.steps = 0;
     loop.finish();
     return report;
   }
+  if (options.disk > 0 && options.folder.empty())
+    fail(Error::Kind::usage, "[checkpointed] {} on disk vs no folder to have them in; name one (.folder)",
+         format_bytes(options.disk));
+  if (!options.steps.empty() && steps < 0)
+    fail(Error::Kind::usage,
+         "[checkpointed] sizes of {} steps vs a loop that ends by itself; give the number of steps, or no "
+         "sizes",
+         options.steps.size());
   if (!options.steps.empty() && !options.folder.empty())
     fail(Error::Kind::usage,
          "[checkpointed] sizes of {} steps vs snapshots in '{}', which are for equal steps; leave one of "
@@ -125,12 +139,12 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
       fail(Error::Kind::usage, "[checkpointed] {} steps vs sizes of {}", steps, options.steps.size());
     try_first_step(loop);
     loop.restart();
-    reverse_unequal(loop, options.steps, options, report);
+    reverse_unequal(loop, options.steps, options, reserved, report);
     return report;
   }
   try_first_step(loop);
   report.tape = loop.settle();
-  report.beside = loop.beside();
+  report.beside = loop.beside() + reserved;
   // What is written is copied first.
   if (!options.folder.empty())
     report.beside += std::max(report.state, static_cast<Bytes>(loop.save_adjoint().size()));
@@ -153,16 +167,29 @@ CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOp
     return report;
   }
   try {
-    reverse_equal(loop, steps, choice, report);
+    reverse_equal(loop, steps, choice, reserved, report);
   } catch (const StepsDiffer&) {
     if (!loop.unsettle()) throw;
     loop.restart();
     const std::vector<schedule::ChainStep> sizes = measure_steps(loop, steps);
     loop.restart();
     report = begun(loop, steps, options);
-    reverse_unequal(loop, sizes, options, report);
+    reverse_unequal(loop, sizes, options, reserved, report);
   }
   return report;
+}
+
+}  // namespace
+
+CheckpointReport reverse_loop(Loop& loop, std::int64_t steps, const CheckpointOptions& options) {
+  try {
+    return reverse_in(loop, steps, options, 0);
+  } catch (const EndTakesMore& e) {
+    // Once more, with room for it; what lies on disk, or ends by itself, is planned for as it comes.
+    if (steps < 0 || !options.folder.empty() || !loop.unsettle()) throw;
+    loop.restart();
+    return reverse_in(loop, steps, options, e.more);
+  }
 }
 
 std::vector<schedule::ChainStep> measure_steps(Loop& loop, std::int64_t steps) {
@@ -200,7 +227,8 @@ std::string with_commas(std::int64_t n) {
 
 std::string CheckpointReport::explain() const {
   std::string text =
-      fmt::format("{} steps of {} in {}: ", with_commas(steps), format_bytes(state), format_bytes(budget));
+      fmt::format("{} steps of {}{} in {}: ", with_commas(steps), format_bytes(state),
+                  largest_state > state ? " to " + format_bytes(largest_state) : "", format_bytes(budget));
   if (schedule == "store_all")
     text += fmt::format("all {} tapes of {} are kept", with_commas(steps), format_bytes(tape));
   else if (schedule == "chain")
@@ -220,7 +248,8 @@ std::string CheckpointReport::explain() const {
                         paths == 1 ? "" : "s");
     if (taped_steps > 0) text += fmt::format(", {} by the tape ({})", with_commas(taped_steps), not_compiled);
   }
-  text += fmt::format("; peak {}; all states would take {}", format_bytes(peak), format_bytes(steps * state));
+  text += fmt::format("; peak {}; all states would take {}", format_bytes(peak),
+                      format_bytes(all_states > 0 ? all_states : steps * state));
   return text;
 }
 

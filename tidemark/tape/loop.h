@@ -43,6 +43,7 @@ struct CheckpointReport {
   std::int64_t disk_slots = 0;  // and on disk
   Bytes budget = 0;
   Bytes state = 0, tape = 0, beside = 0;  // of a snapshot, of a taped step, of what stands beside
+  Bytes largest_state = 0, all_states = 0;  // of steps that differ: the largest snapshot, and all of them
   // Predicted before anything runs; for a loop that ends by itself, when it has ended and nothing was reversed yet. Every execution of a
   // step counts. Of a run that was taken up again: what is left.
   std::int64_t forward_steps = 0;
@@ -95,7 +96,8 @@ class TIDEMARK_API Loop {
   // Called once, when one step was taped and all others are said to be like it: makes tapes of that size, with some room, and
   // returns their bytes.
   virtual Bytes settle() = 0;
-  // Takes that back, for steps that turn out to differ: tapes have the sizes of their steps. Returns whether it can.
+  // Takes that back, and what the end of a sweep left: sizes are those of the first state, and tapes have the sizes of their steps. Returns whether it
+  // can.
   virtual bool unsettle() { return false; }
   virtual Bytes beside() const = 0;
   // The same where the working state takes `state`.

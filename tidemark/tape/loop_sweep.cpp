@@ -140,15 +140,16 @@ void Carrier::reverse(std::int64_t step, std::unique_ptr<StepTape> tape) {
 }
 void Carrier::finish() {
   if (std::exchange(finished, true)) return;
-  const Bytes more = loop_.finish();
+  const Bytes taken = loop_.finish(), more = taken - reserved;
   if (more <= 0) return;
   account_.add(more);
   report_.peak += more;
   if (report_.peak > report_.budget)
-    fail(Error::Kind::infeasible,
-         "[checkpointed] memory {} vs at least {}: the loss, or the adjoints it begins with, take {} more "
-         "behind the last step than at the first state",
-         format_bytes(report_.budget), format_bytes(report_.peak), format_bytes(more));
+    throw EndTakesMore(
+        taken,
+        fmt::format("[checkpointed] memory {} vs {} of this plan: the loss, or the adjoints it begins "
+                    "with, take {} more behind the last step than at the first state; give that much more",
+                    format_bytes(report_.budget), format_bytes(report_.peak), format_bytes(taken)));
 }
 Bytes Carrier::save(std::vector<std::byte>& to, std::int64_t step) {
   const Bytes planned = state_bytes ? state_bytes(step) : report_.state;

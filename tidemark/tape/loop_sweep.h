@@ -29,6 +29,12 @@ struct StepsDiffer : Error {
   using Error::Error;
 };
 
+// What begins the reverse sweep takes more behind the last step than at the first state, and so much that the budget is exceeded: it can be planned for.
+struct EndTakesMore : Error {
+  EndTakesMore(Bytes m, const std::string& what) : Error(Error::Kind::infeasible, what), more(m) {}
+  Bytes more;
+};
+
 // Which schedule reverses `steps` equal steps with `bytes` for snapshots and tapes.
 struct Choice {
   const char* name = "";
@@ -55,6 +61,7 @@ class Carrier {
 
   bool finished = false;                              // the running adjoint has begun
   bool can_measure = false;                           // smaller sizes than planned are worth it
+  Bytes reserved = 0;                                 // for what the end takes more
   std::int64_t end = -1;                              // of the whole loop, where it is known
   std::function<void(std::int64_t step)> taping;      // before each step taped
   std::function<void(std::int64_t left)> progressed;  // after each step reversed

@@ -30,6 +30,7 @@ class TapedLoop : public Loop {
     lower(parameters_, p);
     each_var(s, [&](const Scalar&) { adjoint_.push_back(Real(0)); });
     each_var(p, [&](const Scalar&) { parameter_adjoint_.push_back(Real(0)); });
+    first_numbers_ = adjoint_.size();
     loss_bytes_ = tape_loss(false);
   }
 
@@ -97,6 +98,7 @@ class TapedLoop : public Loop {
     settled_ = false;
     options_ = unsettled();
     free_.clear();
+    adjoint_.resize(first_numbers_);
     return true;
   }
   // The working state and its copy on Vars, the parameters twice too, and the adjoints.
@@ -216,6 +218,7 @@ class TapedLoop : public Loop {
   std::optional<Parameters<Plain>> own_parameters_;  // where they are others than those given
   const Parameters<Plain>& parameters_;
   std::vector<Real> adjoint_, parameter_adjoint_;
+  std::size_t first_numbers_ = 0;  // of the first state
   Real value_ = 0;
   Bytes loss_bytes_ = 0;
   static TapeOptions unsettled() { return {.chunk = 16_KiB}; }
