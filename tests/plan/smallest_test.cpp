@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "random_problem.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/plan/finish.h"
 #include "tidemark/plan/frontier.h"
 #include "tidemark/plan/frugal.h"
@@ -100,7 +103,7 @@ TEST(SmallestPeak, SolveFindsNothingBelow) {
 }
 
 TEST(SmallestPeak, IsAsFastAsSolveWithinTheSameBytesAndProvesIt) {
-  for (const std::uint64_t seed : {8}) {
+  for (const std::uint64_t seed : {3, 8, 11, 19}) {
     RandomProblem shape;
     shape.tasks = 17;
     shape.tiers = false;
@@ -111,7 +114,7 @@ TEST(SmallestPeak, IsAsFastAsSolveWithinTheSameBytesAndProvesIt) {
     const SmallestPeak least = smallest_peak(p, o);
     o.budget = least.budget;
     const Plan plan = solve(p, o);
-    EXPECT_LE(least.plan.seconds, plan.seconds * 1.02) << seed;
+    EXPECT_LE(least.plan.seconds, plan.seconds * (1 + 1e-9)) << seed;
     ASSERT_TRUE(least.plan.seconds_bound) << seed;
     EXPECT_EQ(verify_proof(p, least.plan), "") << seed;
     EXPECT_EQ(least.plan.peak_bound, least.bound) << seed;
@@ -131,10 +134,10 @@ TEST(SmallestPeak, SaysThatThereIsNoPlan) {
 }
 
 TEST(SmallestPeak, SolveFindsWhatItFound) {
-  for (const std::uint64_t seed : {1, 4}) {
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     RandomProblem shape;
-    shape.tasks = 18;
-    shape.tiers = false;
+    shape.tasks = seed % 2 == 0 ? 18 : 12;
+    shape.tiers = seed > 2;
     const Problem p = random_problem(seed, shape);
     Options o = counted();
     o.bounds = o.offsets = false;
@@ -142,6 +145,17 @@ TEST(SmallestPeak, SolveFindsWhatItFound) {
     if (o.budget < 0) continue;
     EXPECT_FALSE(solve(p, o).steps.empty()) << seed << " at " << o.budget;
   }
+}
+
+// A search that ends a little above the least is pressed down to it: what is proven is reached.
+TEST(SmallestPeak, WhatIsALittleOverIsMadeToFit) {
+  const std::string path = TIDEMARK_SOURCE_DIR "/../shared/problems/h200/vgg16.json";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path << ": a real model is not planned";
+  Options o = counted();
+  o.effort = 0;
+  o.bounds = o.offsets = false;
+  const SmallestPeak least = smallest_peak(read_problem(read_file(path)), o);
+  EXPECT_EQ(least.budget, least.bound);
 }
 
 TEST(SmallestPeak, SizesThatOverflowAreRefusedBeforeAnythingIsAddedUp) {

@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kSteps = 40;
 constexpr double kFrugal = 0.4;  // of the time, for runs by halving
 constexpr double kLeastStride = 1e-3;
+constexpr double kPress = 0.25;  // of a step's time, to make what is known fit
 
 class Down {
  public:
@@ -42,7 +43,7 @@ class Down {
     const auto least =
         exact_least(model_, descent_.floor,
                     {.budget = have_, .reorder = options_.reorder, .recompute = options_.recompute}, limit_);
-    if (least) have_ = descent_.take(least->runs);
+    if (least) take(least->runs);
   }
 
   void frugal() {
@@ -58,7 +59,7 @@ class Down {
       if (counted_) by = {.in_place = options_.in_place, .time_limit = 1e9, .effort = 20'000};
       halve(order(*model_.problem, by), share);
     }
-    if (!fewest_.empty()) have_ = descent_.take(fewest_);
+    if (!fewest_.empty()) take(fewest_);
   }
 
   void halve(const std::vector<TaskId>& order, const Limit& share) {
@@ -75,6 +76,11 @@ class Down {
         high = std::min(budget, peak_);
       }
     }
+  }
+
+  void take(const std::vector<TaskId>& runs) {
+    note(runs);
+    have_ = descent_.take(runs);
   }
 
   Bytes note(const std::vector<TaskId>& runs) {
@@ -96,22 +102,35 @@ class Down {
       const Bytes before = have_, budget = before - std::max<Bytes>(1, less);
       Limit limit(counted_ ? 1e9 : 0.5 * limit_.left(), options_.effort);
       limit.ask([this] { return !limit_.time_is_up(); });
-      Search search(model_,
-                    {.budget = budget,
-                     .seed = options_.seed + k,
-                     .reorder = options_.reorder,
-                     .recompute = options_.recompute,
-                     .tiers = options_.tiers,
-                     .blocks = options_.blocks,
-                     .enough = std::numeric_limits<double>::max()},
-                    limit);
-      if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
-      search.start();
-      if (!search.least_runs().empty()) have_ = descent_.take(search.least_runs());
+      const SearchOptions by{.budget = budget,
+                             .seed = options_.seed + k,
+                             .reorder = options_.reorder,
+                             .recompute = options_.recompute,
+                             .tiers = options_.tiers,
+                             .blocks = options_.blocks,
+                             .enough = std::numeric_limits<double>::max()};
+      start(by, limit);
+      if (have_ > budget) press(by, limit);
       if (have_ <= before - std::max<Bytes>(1, less / 4)) continue;
       stride /= 2;
       if (stride < kLeastStride) break;
     }
+  }
+
+  // What came nearest may need only a little more. Where its live bytes fit already, it is the packing that is larger.
+  void press(const SearchOptions& by, const Limit& limit) {
+    if (fewest_.empty() || peak_ <= by.budget) return;
+    Limit share = limit.rest(kPress);
+    Search search(model_, by, share);
+    search.press(fewest_);
+    if (!search.least_runs().empty()) take(search.least_runs());
+  }
+
+  void start(const SearchOptions& by, Limit& limit) {
+    Search search(model_, by, limit);
+    if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
+    search.start();
+    if (!search.least_runs().empty()) take(search.least_runs());
   }
 
   const Model& model_;

@@ -18,6 +18,7 @@ constexpr std::int64_t kPatience =
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
 constexpr std::int64_t kKinds =
     4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
+constexpr int kInVain = 3;  // orders tried for what is over, one after the other without success
 constexpr std::int64_t kBetweenTrades = 64;  // rounds
 constexpr double kWorthRepair =
     0.5;  // of the bytes that are over, left by a better order: drops may do the rest
@@ -96,6 +97,23 @@ bool Search::offer(const std::vector<TaskId>& runs) {
   }
   if (fits) starts_.push_back({seconds_now(), line_.runs()});
   return true;
+}
+
+bool Search::press(const std::vector<TaskId>& runs) {
+  line_.assign(runs, kRoom);
+  if (model_->has_copies() || !options_.recompute || !line_.sound()) return false;
+  bool fits = drops_.repair(std::numeric_limits<double>::infinity(), 0, improve_.rng(),
+                            100 + line_.run_count(), Drops::Failing::leave) == Drops::Outcome::fits;
+  Bytes least = line_.peak();
+  for (int in_vain = 0; in_vain < kInVain && !fits && options_.reorder && !limit_->time_is_up(); ++in_vain) {
+    fits = reorder_and_repair();
+    if (line_.peak() >= least) continue;
+    // Worth going on with while that takes a tenth of what is over off.
+    if (line_.peak() - options_.budget < (least - options_.budget) * 9 / 10) in_vain = -1;
+    least = line_.peak();
+  }
+  consider();
+  return fits;
 }
 
 // What is done in some blocks, in all of them.

@@ -28,6 +28,8 @@ class Search {
 
   // A sequence known beforehand, made to fit if it does not, and started from. False if it is no plan under the options.
   bool offer(const std::vector<TaskId>& runs);
+  // One that needs a little more than the budget: drops and other orders for what is over, while they help. Whether it fits then.
+  bool press(const std::vector<TaskId>& runs);
   void start();
   // Instead: from a sequence alone, made to fit if it does not. False: it cannot be.
   bool start_from_offer(const std::vector<TaskId>& runs);
