@@ -54,12 +54,18 @@ CompileCache::CompileCache(CompileOptions options)
       device_(options_.device ? options_.device : cpu()),
       arena_(std::make_shared<SharedArena>(SharedArena{.device = device_})) {}
 
-CompileCache::Entry& CompileCache::at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
-                                      const std::vector<int>& counts, const Trace& f) {
-  std::vector<Type> types = types_of(inputs);
+CompileCache::Entry* CompileCache::find(const Tensors& inputs, const std::string& key) const {
+  const auto same = [](const Type& type, const Tensor& t) { return type == t.type(); };
   for (const auto& entry : entries_) {
-    if (entry->types == types && entry->key == key) return *entry;
+    if (entry->key == key && std::equal(entry->types.begin(), entry->types.end(), inputs.begin(), inputs.end(), same))
+      return entry.get();
   }
+  return nullptr;
+}
+
+CompileCache::Entry& CompileCache::make(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
+                                        const std::vector<int>& counts, const Trace& f) {
+  std::vector<Type> types = types_of(inputs);
   std::vector<int> first{0};  // tensor of each argument
   for (const int n : counts) first.push_back(first.back() + n);
   const auto argument = [&](int i) { return first[static_cast<std::size_t>(i)]; };

@@ -39,9 +39,11 @@ class TIDEMARK_API CompileCache {
     Tensors captures;  // what the function closed over: further inputs
     std::unique_ptr<Compiled> compiled;
   };
-  // `counts`: of tensors in each argument.
-  Entry& at(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
-            const Trace& f);
+  // The one for these tensors and this key; null: none yet.
+  Entry* find(const Tensors& inputs, const std::string& key) const;
+  // Makes one. `counts`: of tensors in each argument.
+  Entry& make(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
+              const Trace& f);
   const CompileOptions& options() const { return options_; }
   // Whether this signature was refused when a shape of the options was planned ahead: said once, and not tried ahead again.
   bool refused_ahead(const Tensors& inputs, const std::string& key) const;
@@ -101,22 +103,12 @@ class Function {
   // What tells one set of arguments from another.
   struct Signature {
     Tensors inputs;
-    std::vector<std::string> names;
-    std::vector<int> counts;  // of tensors in each argument
     std::string key;
   };
   template <typename... Args>
   static Signature signature(const Args&... args) {
     Signature s;
-    const auto add = [&](const auto& arg) {
-      const std::size_t before = s.inputs.size();
-      for_each_tensor(arg, [&](const std::string& name, const Tensor& t) {
-        s.inputs.push_back(t);
-        s.names.push_back(name);
-      });
-      s.counts.push_back(static_cast<int>(s.inputs.size() - before));
-    };
-    (add(args), ...);
+    (for_each_tensor(args, [&](const Tensor& t) { s.inputs.push_back(t); }), ...);
     s.key = typeid(std::tuple<std::decay_t<Args>...>).name();
     (describe_rest(args, s.key), ...);
     return s;
@@ -125,8 +117,18 @@ class Function {
   template <typename Result, typename... Args>
   std::pair<CompileCache::Entry*, Result> prepare(const Args&... args) {
     const Signature s = signature(args...);
+    if (CompileCache::Entry* known = cache_->find(s.inputs, s.key))
+      return {known, std::any_cast<const Result&>(known->result)};
+    std::vector<std::string> names;
+    std::vector<int> counts;  // of tensors in each argument
+    const auto add = [&](const auto& arg) {
+      const std::vector<std::string> own = tensor_names(arg);
+      names.insert(names.end(), own.begin(), own.end());
+      counts.push_back(static_cast<int>(own.size()));
+    };
+    (add(args), ...);
     std::any made;
-    CompileCache::Entry& entry = cache_->at(s.inputs, s.names, s.key, s.counts, [&](Tensors traced) {
+    CompileCache::Entry& entry = cache_->make(s.inputs, names, s.key, counts, [&](Tensors traced) {
       std::tuple<std::decay_t<Args>...> copies(args...);
       std::size_t next = 0;
       std::apply([&](auto&... arg) { (replace(arg, traced, next), ...); }, copies);
@@ -135,10 +137,8 @@ class Function {
       made = std::move(result);
       return flat;
     });
-    if (made.has_value()) {
-      entry.result = std::move(made);
-      if (!ahead_) plan_ahead<Result>(args...);
-    }
+    entry.result = std::move(made);
+    if (!ahead_) plan_ahead<Result>(args...);
     return {&entry, std::any_cast<const Result&>(entry.result)};
   }
 

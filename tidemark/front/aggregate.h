@@ -147,13 +147,23 @@ inline std::string joined(const std::string& prefix, std::string_view name) {
   return path;
 }
 
-// `const` of A is passed on to the tensors.
+// `const` of A is passed on to the tensors. Names are made only for those who ask: a step passes over its arguments in every call.
 template <typename A, typename F>
 void visit_tensors(A& a, const std::string& name, F& f) {
   using T = std::remove_const_t<A>;
+  constexpr bool named =
+      std::is_invocable_v<F&, const std::string&, std::conditional_t<std::is_const_v<A>, const Tensor&, Tensor&>>;
+  const auto inner = [&](const auto& part) {
+    if constexpr (!named)
+      return std::string();
+    else if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(part)>>)
+      return joined(name, std::to_string(part));
+    else
+      return joined(name, part);
+  };
   if constexpr (std::is_same_v<T, Tensor>) {
     if (!a.defined()) return;
-    if constexpr (std::is_invocable_v<F&, const std::string&, A&>)
+    if constexpr (named)
       f(name, a);
     else
       f(a);
@@ -161,19 +171,19 @@ void visit_tensors(A& a, const std::string& name, F& f) {
     if (a) visit_tensors(*a, name, f);
   } else if constexpr (is_sequence<T>) {
     std::size_t i = 0;
-    for (auto& element : a) visit_tensors(element, joined(name, std::to_string(i++)), f);
+    for (auto& element : a) visit_tensors(element, inner(i++), f);
   } else if constexpr (is_tuple<T>) {
     std::apply(
         [&](auto&... elements) {
           std::size_t i = 0;
-          (visit_tensors(elements, joined(name, std::to_string(i++)), f), ...);
+          (visit_tensors(elements, inner(i++), f), ...);
         },
         a);
   } else if constexpr (Fields<T>) {
     static constexpr auto names = field_names<T>();
     with_fields(a, [&](auto&... fields) {
       std::size_t i = 0;
-      (visit_tensors(fields, joined(name, names[i++]), f), ...);
+      (visit_tensors(fields, inner(names[i++]), f), ...);
     });
   }
   // Anything else (sizes, rates, text) is no tensor and stays what it is.
