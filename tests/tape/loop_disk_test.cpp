@@ -2,18 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <optional>
 
 #include "tests/tape/flow.h"
-#include "tidemark/base/random.h"
+#include "tests/tape/kill.h"
 #include "tidemark/schedule/registry.h"
 #include "tidemark/schedule/replay.h"
 #include "tidemark/schedule/schedules.h"
@@ -29,25 +25,10 @@ using flow::flow_start;
 using flow::flow_step;
 using flow::kControl;
 using flow::numbers_of;
+using killing::Folder;
+using killing::kill_and_resume;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
-
-class Folder {
- public:
-  explicit Folder(const std::string& name)
-      : path_(fs::temp_directory_path() / (name + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string path() const { return path_.string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator{}));
-  }
-
- private:
-  fs::path path_;
-};
 
 // What a step takes where there is a folder.
 CheckpointReport with_folder(const Folder& folder) {
@@ -137,56 +118,6 @@ TEST(LoopOnDisk, NeverMoreStepsThanTheNamedSchedulesInTheSameMemoryAndDisk) {
   }
 }
 
-// `run(step)` is a gradient, and `expected` what it must give.
-template <typename Run>
-void kill_and_resume(const Run& run, const std::vector<double>& expected, int rounds,
-                     std::int64_t longest_fuse, std::uint64_t seed) {
-  Rng rng(seed);
-  int killed = 0, resumed = 0;
-  for (int round = 0; round < rounds; ++round) {
-    for (int tries = 0;; ++tries) {
-      // The child dies by its own hand, SIGKILL, after a random number of steps; the last try is let through.
-      const std::int64_t fuse = tries < 4 ? 1 + rng.below(longest_fuse) : 1'000'000;
-      const pid_t child = ::fork();
-      ASSERT_GE(child, 0);
-      if (child == 0) {
-        std::int64_t steps = 0;
-        const auto step = [&](auto& s, const auto& p, std::int64_t i) {
-          if (++steps > fuse) ::kill(::getpid(), SIGKILL);
-          flow_step(s, p, i);
-        };
-        std::optional<decltype(run(step))> result;
-        try {
-          result = run(step);
-        } catch (const std::exception& e) {
-          std::fprintf(stderr, "%s\n", e.what());
-          ::_exit(5);
-        }
-        const auto& g = *result;
-        if (numbers_of(g) != expected || g.report.steps != 80) ::_exit(1);
-        if (g.report.peak != g.report.measured_peak || g.report.peak > g.report.budget) ::_exit(3);
-        if (g.report.forward_steps != g.report.measured_forward_steps) ::_exit(4);
-        ::_exit(g.report.resumed_at >= 0 ? 2 : 0);
-      }
-      int status = 0;
-      ASSERT_EQ(::waitpid(child, &status, 0), child);
-      if (WIFSIGNALED(status)) {
-        ASSERT_EQ(WTERMSIG(status), SIGKILL);
-        ++killed;
-        continue;
-      }
-      ASSERT_TRUE(WIFEXITED(status));
-      ASSERT_NE(WEXITSTATUS(status), 1) << "other bits after " << tries << " kills";
-      ASSERT_NE(WEXITSTATUS(status), 3) << "another peak than predicted after " << tries << " kills";
-      ASSERT_NE(WEXITSTATUS(status), 4) << "other steps than predicted after " << tries << " kills";
-      ASSERT_NE(WEXITSTATUS(status), 5) << "an error after " << tries << " kills";
-      resumed += WEXITSTATUS(status) == 2;
-      break;
-    }
-  }
-  EXPECT_GE(killed, rounds);
-  EXPECT_GT(resumed, 0);
-}
 std::vector<double> all_in_memory() {
   return numbers_of(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB}));
 }
@@ -195,7 +126,7 @@ TEST(LoopOnDisk, KilledAtAnyMomentItGoesOnWithTheSameBitsAndThePredictedPeak) {
   const Folder folder("tidemark-kill-");
   const CheckpointOptions options = on_disk(folder);
   kill_and_resume(
-      [&](const auto& step) { return checkpointed(step, flow_loss, flow_start(), kControl, 80, options); },
+      flow_step, [&](const auto& step) { return checkpointed(step, flow_loss, flow_start(), kControl, 80, options); },
       all_in_memory(), 4, 150, 5);
   EXPECT_EQ(folder.files(), 0u);
 }
@@ -210,7 +141,7 @@ TEST(LoopOnDisk, ALoopThatEndsByItselfIsKilledAndGoesOnToo) {
     options.memory = one.beside + slots * one.state + one.tape;
     options.disk = disk;
     kill_and_resume(
-        [&](const auto& step) {
+        flow_step, [&](const auto& step) {
           return checkpointed(step, flow_loss, flow_start(), kControl, kEnds, options);
         },
         all_in_memory(), 2, 220, 7 + static_cast<std::uint64_t>(++budget));

@@ -137,8 +137,7 @@ CheckpointGradient<State<Real>, Parameters<Real>> run_taped(const Step& step, co
     result.value = loop.value();
     loop.read(result.state, result.parameters);
   };
-  if constexpr (IsCompiledStep<Step>::value) {
-    static_assert(std::same_as<Real, double>, "steps are compiled for doubles; leave floats to the tape");
+  if constexpr (IsCompiledStep<Step>::value && std::same_as<Real, double>) {
     if (!options.steps.empty())
       fail(Error::Kind::usage,
            "[checkpointed] compiled steps vs sizes of unequal ones; compiled, each keeps its state alone");
@@ -149,6 +148,10 @@ CheckpointGradient<State<Real>, Parameters<Real>> run_taped(const Step& step, co
   } else {
     TapedLoop<State, Parameters, Real, Step, Loss, GoOn> loop(step, loss, go_on, state, parameters);
     carry_out(loop);
+    if constexpr (IsCompiledStep<Step>::value) {
+      result.report.taped_steps = result.report.steps;
+      result.report.not_compiled = "steps are compiled for doubles, and these are on floats";
+    }
   }
   return result;
 }
