@@ -1,0 +1,142 @@
+// Second derivatives through loops and branches under a budget: products with the Hessian, and gradients of gradients, have the bits of keeping
+// everything and the peak that was predicted.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/compile/loops.h"
+#include "tidemark/front/cond.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark {
+namespace {
+
+using Loss = Tensor (*)(const Tensors&);
+
+Tensor advanced(const Tensor& u, const Tensors& in) {
+  return u + 0.2 * (roll(u, 1, 0) - u) + 0.01 * in[1] * u - in[2] * tanh(u);
+}
+Tensor by_scan(const Tensors& in) {
+  return sum(square(scan(40, in[0], [&](const Tensor& u) { return advanced(u, in); })));
+}
+Tensor by_while(const Tensors& in) {
+  const auto last = while_loop([&](const Tensor& u) { return sum(square(u)) < 2e4; },
+                               [&](const Tensor& u) { return u * 1.05 + 0.01 * sin(in[1] * u) + 0.05 * in[2] * u * u / (1.0 + square(u)); }, in[0],
+                               {.max_trips = 120});
+  return sum(square(last.state) * in[1]);
+}
+// The branch is another one in about every other step.
+Tensor by_cond(const Tensors& in) {
+  return sum(square(scan(30, in[0], [&](const Tensor& u) {
+    return cond(
+        sum(u * in[1]) > 0.0, [&](const Tensor& x) { return advanced(x, in) - 0.1 * in[1]; },
+        [&](const Tensor& x) { return 0.9 * sin(x) + 0.1 * in[1] * x * x; }, u);
+  })));
+}
+// Outside of a loop too: the branch that runs is a loop.
+Tensor by_cond_of_loops(const Tensors& in) {
+  const auto run = [&](std::int64_t n) {
+    return [&, n](const Tensor& x) { return scan(n, x, [&](const Tensor& u) { return advanced(u, in); }); };
+  };
+  return sum(square(cond(sum(in[0]) > 0.0, run(25), run(15), in[0])));
+}
+// Steps that are loops.
+Tensor by_nest(const Tensors& in) {
+  return sum(square(scan(8, in[0], [&](const Tensor& s) {
+    return 0.1 * in[1] + while_loop([&](const Tensor& u) { return sum(square(u)) < 60.0; },
+                                    [&](const Tensor& u) { return u * 1.1 + 0.01 * sin(in[2] * u); }, 0.5 * s, {.max_trips = 20})
+                             .state;
+  })));
+}
+
+Tensors inputs() {
+  Tensors in;
+  for (const double f : {0.1, 0.37, 0.011}) in.push_back(sin(cast(arange(96), DType::f64) * f) + 0.01);
+  return in;
+}
+Tensors second(Loss f, const Tensors& x, bool product) {
+  if (product) return hvp(f, x, Tensors{x[1], x[2], x[0]});
+  return grad([f](const Tensors& y) {
+    const Tensors g = grad(f)(y);
+    return sum(square(g[0])) + sum(g[1]) + sum(g[2]);
+  })(x);
+}
+void expect_bits(const Tensors& a, const Tensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].type(), b[i].type());
+    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(), static_cast<std::size_t>(a[i].type().bytes())), 0) << i;
+  }
+}
+
+struct Case {
+  const char* name;
+  Loss f;
+  bool product;
+  double least = 0.8;  // of the bytes without a budget, to which a budget may come down
+};
+class SecondOrder : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SecondOrder, LoopsKeepTheContract) {
+  const Tensors in = inputs();
+  const auto f = [c = GetParam()](const Tensors& x) { return second(c.f, x, c.product); };
+  const Tensors eager = f(in);
+  CompileOptions options{.device = cpu({.threads = 1}), .time_limit = 0.1, .correct = false};
+  auto all = compile(f, options);
+  const Tensors wanted = all(in);
+  expect_bits(wanted, eager);
+  const Bytes most = all.plan_for(in).peak_measured();
+  EXPECT_EQ(most, all.plan_for(in).peak_predicted());
+  options.memory = Budget::minimum();
+  auto least = compile(f, options);
+  expect_bits(least(in), wanted);
+  const Bytes fewest = least.plan_for(in).peak_measured();
+  EXPECT_EQ(fewest, least.plan_for(in).peak_predicted());
+  EXPECT_LE(static_cast<double>(fewest), GetParam().least * static_cast<double>(most));
+  for (const double part : {0.7, 0.4, 0.15, 0.05}) {
+    SCOPED_TRACE(part);
+    options.memory = Budget(fewest + static_cast<Bytes>(part * static_cast<double>(most - fewest)));
+    auto tight = compile(f, options);
+    for (int run = 0; run < 2; ++run) expect_bits(tight(in), wanted);
+    const Compiled& c = tight.plan_for(in);
+    EXPECT_EQ(c.peak_measured(), c.peak_predicted());
+    EXPECT_LE(c.peak_measured(), options.memory.bytes);
+    EXPECT_EQ(plan::check(c.problem(), c.plan()), "");
+  }
+}
+
+// And the numbers are those of differences of gradients.
+TEST_P(SecondOrder, ProductsAgreeWithDifferences) {
+  const Case c = GetParam();
+  if (!c.product) GTEST_SKIP();
+  const Tensors in = inputs(), along{in[1], in[2], in[0]};
+  const Tensors got = second(c.f, in, true);
+  const double h = 1e-6;
+  Tensors up, down;
+  for (std::size_t i = 0; i < in.size(); ++i) up.push_back(in[i] + h * along[i]), down.push_back(in[i] - h * along[i]);
+  const Tensors a = grad(c.f)(up), b = grad(c.f)(down);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    double scale = 1;
+    for (const double v : got[i].data<double>()) scale = std::max(scale, std::abs(v));
+    for (std::size_t k = 0; k < 96; ++k)
+      ASSERT_NEAR(got[i].data<double>()[k], (a[i].data<double>()[k] - b[i].data<double>()[k]) / (2 * h), 1e-5 * scale) << i << " " << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SecondOrder,
+                         ::testing::Values(Case{"scan", by_scan, true}, Case{"scan_twice", by_scan, false}, Case{"while_loop", by_while, true},
+                                           // Three loops read what the first has kept, and how many steps there are is not known.
+                                           Case{"while_loop_twice", by_while, false, 1.0}, Case{"cond", by_cond, true}, Case{"cond_twice", by_cond, false},
+                                           Case{"cond_of_loops", by_cond_of_loops, true}, Case{"cond_of_loops_twice", by_cond_of_loops, false},
+                                           Case{"nest", by_nest, true}, Case{"nest_twice", by_nest, false}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tidemark
