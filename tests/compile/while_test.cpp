@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -171,19 +172,48 @@ TEST(While, StatesGoToHostAndDisk) {
   }
 }
 
-TEST(While, AFullDiskIsAnErrorAndTheNextRunIsWhole) {
-  bool full_disk = false;
-  TierSpec tier = quick(disk(::testing::TempDir(), 40_KiB));
-  tier.fault = [&](FileOp op, std::byte*, Bytes) { return full_disk && op == FileOp::write ? ENOSPC : 0; };
-  auto f = compile(Gradient<true>(), {.memory = 80_KiB, .tiers = {tier}});
-  const Inputs in = inputs(true, 77);
-  for (const bool full : {false, true, false}) {
-    full_disk = full;
-    if (full)
-      EXPECT_THROW(f(in), Error);
-    else
-      EXPECT_EQ(bits(flatten(f(in))), wanted<true>(77));
+// Steps that are compiled, between states that the executor brings.
+TEST(While, StatesInTiersStandBetweenNativeSteps) {
+  CompileOptions options{.memory = 72_KiB, .native = true, .native_cache = std::string(TIDEMARK_BINARY_DIR) + "/native_cache"};
+  for (const TierSpec& tier : {quick(host(1_MiB)), quick(disk(::testing::TempDir(), 1_MiB))}) {
+    options.tiers = {tier};
+    const std::string line = check<false>(options);
+    EXPECT_NE(line.find("states in tier 0"), std::string::npos) << line;
   }
+}
+
+// What a state in the tier comes back as is what the reverse sweep goes on from: one that cannot be written, is damaged or cut short is an error at
+// every length that has one there, and the next run is whole.
+TEST(While, StatesInATierAreThoseThatAreUsed) {
+  enum class Fault : std::uint8_t { none, full, damaged, cut } fault = Fault::none;
+  std::atomic<int> writes = 0, reads = 0;
+  TierSpec tier = quick(disk(::testing::TempDir(), 40_KiB));
+  tier.fault = [&](FileOp op, std::byte* data, Bytes) {
+    ++(op == FileOp::write ? writes : reads);
+    if (fault == Fault::full && op == FileOp::write) return ENOSPC;
+    if (fault == Fault::damaged && op == FileOp::read) data[8] ^= std::byte{1};
+    return fault == Fault::cut && op == FileOp::read ? kShortCopy : 0;
+  };
+  auto f = compile(Gradient<true>(), {.memory = 80_KiB, .tiers = {tier}});
+  int used = 0;
+  for (const std::int64_t steps : {1, 9, 30, 64, 77, 90}) {
+    SCOPED_TRACE(steps);
+    const Inputs in = inputs(true, steps);
+    writes = reads = 0;
+    EXPECT_EQ(bits(flatten(f(in))), wanted<true>(steps));
+    const bool wrote = writes > 0, read = reads > 0;
+    used += wrote && read ? 1 : 0;
+    for (const auto& [kind, meets] : {std::pair{Fault::full, wrote}, {Fault::damaged, read}, {Fault::cut, read}}) {
+      fault = kind;
+      if (meets)
+        EXPECT_THROW(f(in), Error);
+      else
+        EXPECT_EQ(bits(flatten(f(in))), wanted<true>(steps));
+      fault = Fault::none;
+      EXPECT_EQ(bits(flatten(f(in))), wanted<true>(steps));
+    }
+  }
+  EXPECT_GE(used, 3);
 }
 
 // The places in a tier, for every number of them.
