@@ -16,6 +16,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
 namespace {
@@ -450,6 +451,21 @@ TEST(Planners, NoBudgetIsNoLimit) {
     const Plan plan = run_planner(planner, p, {.time_limit = 5, .effort = 20});
     EXPECT_TRUE(plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible)
         << planner.name;
+  }
+}
+
+// HiGHS looks at no clock while it reads: a formulation of a million rows, with a quarter of a second for all of it.
+TEST(Planners, CheckmateKeepsItsTimeLimitOnAFormulationThatIsTooLarge) {
+  if (!with_highs()) return expect_no_highs("checkmate_milp");
+  Rng rng(7);
+  const Problem p = chain_problem(rng, 250);
+  for (const char* name : {"checkmate_milp", "checkmate_lp"}) {
+    const double before = cpu_seconds();
+    const Plan plan = run_planner(*find_planner(name), p,
+                                  {.budget = budget_at(p, 0.6), .time_limit = 0.25, .offsets = false});
+    EXPECT_EQ(plan.status, Plan::Status::timed_out) << name;
+    EXPECT_NE(plan.reason.find("the formulation"), std::string::npos) << name << ": " << plan.reason;
+    EXPECT_LT(cpu_seconds() - before, 0.5) << name;
   }
 }
 

@@ -83,6 +83,19 @@ Bytes budget_of(const Problem& problem, const Options& options) {
 // Rows and columns beyond which building the model alone takes minutes.
 constexpr double kTooLarge = 3e7;
 constexpr const char* kNotBuilt = "the time was up before the formulation was written down";
+// HiGHS reads, presolves and copies a formulation without looking at the clock: so many times what writing it down took. With less left than
+// that there is no answer, only a time limit that is not kept.
+constexpr double kReading = 30;
+constexpr double kForHighs = 0.8;  // of what is left: it ends a little later than told
+
+// "" once the formulation for this budget stands and HiGHS has the time to read it.
+std::string write_down(CheckmateModel& model, Bytes budget, const Limit& limit) {
+  const double before = limit.elapsed();
+  if (!model.build(budget, limit)) return kNotBuilt;
+  if (limit.left() >= kReading * (limit.elapsed() - before)) return {};
+  return fmt::format("the formulation has {} rows: HiGHS would take longer to read them than there is time",
+                     model.rows());
+}
 
 }  // namespace
 
@@ -96,9 +109,10 @@ Plan checkmate_milp(const Problem& problem, const Options& options) {
                   fmt::format("the formulation has some {:.0e} rows", model.size_estimate()));
   // Less where the packing of the answer is too large, or the solver's tolerance let a byte too many pass.
   for (const double share : {1.0, 0.999, 0.98, 0.95, 0.9}) {
-    if (!model.build(share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share), limit))
-      return answer(Plan::Status::timed_out, options, kNotBuilt);
-    const Solved solved = solve_with_highs(model, true, options, limit);
+    const Bytes less = share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share);
+    if (std::string late = write_down(model, less, limit); !late.empty())
+      return answer(Plan::Status::timed_out, options, std::move(late));
+    const Solved solved = solve_with_highs(model, true, options, limit.rest(kForHighs));
     if (solved.status == Solved::Status::infeasible && share == 1.0)
       return nothing_found(o, options, "HiGHS: the formulation has no solution at this budget");
     if (solved.values.empty())
@@ -125,13 +139,13 @@ Plan checkmate_lp(const Problem& problem, const Options& options) {
     return answer(Plan::Status::timed_out, options,
                   fmt::format("the formulation has some {:.0e} rows", model.size_estimate()));
   Plan best = answer(Plan::Status::infeasible, options, "no rounding fits the budget");
-  bool timed_out = false;
+  std::string late;
   // Rounding exceeds the budget, so the relaxation is given less of it: the paper's allowance.
   for (const double share : {1.0, 0.95, 0.9, 0.8, 0.7}) {
-    timed_out = !model.build(static_cast<Bytes>(static_cast<double>(budget) * share), limit);
-    if (timed_out) break;
-    const Solved solved = solve_with_highs(model, false, options, limit);
-    timed_out = solved.status == Solved::Status::time_is_up;
+    late = write_down(model, static_cast<Bytes>(static_cast<double>(budget) * share), limit);
+    if (!late.empty()) break;
+    const Solved solved = solve_with_highs(model, false, options, limit.rest(kForHighs));
+    if (solved.status == Solved::Status::time_is_up) late = "HiGHS did not solve the relaxation in time";
     if (solved.values.empty()) break;
     for (const double threshold : {0.5, 0.25, 0.75, 0.05}) {
       Plan plan = with_drops(problem, model.two_phase(solved.values, threshold));
@@ -150,10 +164,9 @@ Plan checkmate_lp(const Problem& problem, const Options& options) {
     }
     if (best.status != Plan::Status::infeasible) return best;
   }
-  if (!timed_out && best.status == Plan::Status::infeasible && !best.smallest_peak)
+  if (late.empty() && !best.smallest_peak)
     return nothing_found(o, options, "HiGHS: the relaxation has no solution at this budget");
-  if (timed_out)
-    best.status = Plan::Status::timed_out, best.reason = "HiGHS did not solve the relaxation in time";
+  if (!late.empty()) best.status = Plan::Status::timed_out, best.reason = std::move(late);
   return best;
 }
 #else
