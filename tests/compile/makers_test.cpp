@@ -186,6 +186,31 @@ TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
       << "nothing is run again";
 }
 
+TEST(Makers, AreTakenWhereTheyPayAndLeftWhereTheyDoNot) {
+  plan::Problem p;
+  p.buffers = {{.name = "a", .bytes = 100}, {.name = "b", .bytes = 10}, {.name = "c", .bytes = 160},
+               {.name = "d", .bytes = 1},   {.name = "e", .bytes = 1},  {.name = "code", .bytes = 30}};
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 50},
+             {.name = "encode", .reads = {0}, .writes = {5}, .seconds = 1, .optional = true},
+             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1},
+             {.name = "c", .reads = {1}, .writes = {2}, .seconds = 1},
+             {.name = "d", .reads = {2}, .writes = {3}, .seconds = 1},
+             {.name = "decode", .reads = {5}, .writes = {0}, .seconds = 1, .optional = true},
+             {.name = "e", .reads = {0, 3}, .writes = {4}, .seconds = 1}};
+  p.outputs = {4};
+  plan::Problem dear = p;
+  for (const std::size_t t : {1, 5}) dear.tasks[t].seconds = 1000;
+  for (const auto& [problem, wanted] : {std::pair{&p, 56.0}, std::pair{&dear, 104.0}}) {
+    const std::vector<Maker> codec{{.method = "codec",
+                                    .buffer = 0,
+                                    .run = {1, 5},
+                                    .saved = 70,
+                                    .seconds = problem->tasks[1].seconds + problem->tasks[5].seconds}};
+    const plan::Options options{.budget = 210, .time_limit = 10, .effort = 20};
+    EXPECT_DOUBLE_EQ(solve_with(*problem, codec, options, false).plan.seconds, wanted);
+  }
+}
+
 // Looking at makers takes time, which the search for any plan at all at a tight budget would have needed.
 TEST(Makers, WhatFitsWithoutThemFitsWithThem) {
   const Net p = net_of(60);

@@ -80,68 +80,6 @@ std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Ma
   return sets;
 }
 
-// The problem without the makers' tasks and what only they make, and its ids in the whole.
-struct Bare {
-  plan::Problem problem;
-  std::vector<plan::TaskId> task;
-  std::vector<plan::BufferId> buffer;
-
-  Bare(const plan::Problem& whole, const std::vector<Maker>& makers) : problem(whole) {
-    std::vector<char> out(whole.tasks.size(), 0), used(whole.buffers.size(), 0);
-    for (const Maker& m : makers) {
-      for (const plan::TaskId t : m.run) out[static_cast<std::size_t>(t)] = 1;
-    }
-    std::vector<std::int32_t> task_here(whole.tasks.size(), -1), here(whole.buffers.size(), -1);
-    problem.tasks.clear();
-    for (std::size_t t = 0; t < whole.tasks.size(); ++t) {
-      if (out[t]) continue;
-      task_here[t] = static_cast<std::int32_t>(task.size());
-      task.push_back(static_cast<plan::TaskId>(t));
-      problem.tasks.push_back(whole.tasks[t]);
-    }
-    for (const Maker& m : makers) {
-      for (const plan::TaskId t : m.run) {
-        for (const plan::BufferId b : whole.tasks[static_cast<std::size_t>(t)].writes)
-          used[static_cast<std::size_t>(b)] = 2;
-      }
-    }
-    for (const plan::Task& t : problem.tasks) {
-      for (const auto* list : {&t.reads, &t.writes}) {
-        for (const plan::BufferId b : *list) used[static_cast<std::size_t>(b)] = 1;
-      }
-    }
-    problem.buffers.clear();
-    for (std::size_t b = 0; b < whole.buffers.size(); ++b) {
-      if (used[b] == 2) continue;
-      here[b] = static_cast<std::int32_t>(buffer.size());
-      buffer.push_back(static_cast<plan::BufferId>(b));
-      problem.buffers.push_back(whole.buffers[b]);
-    }
-    const auto rename = [&](plan::BufferId& b) { b = here[static_cast<std::size_t>(b)]; };
-    for (plan::Task& t : problem.tasks) {
-      for (auto* list : {&t.reads, &t.writes}) std::for_each(list->begin(), list->end(), rename);
-      for (auto& [from, to] : t.in_place) rename(from), rename(to);
-      if (t.instead_of >= 0) t.instead_of = task_here[static_cast<std::size_t>(t.instead_of)];
-    }
-    std::for_each(problem.outputs.begin(), problem.outputs.end(), rename);
-  }
-
-  Plan in_whole(Plan plan) const {
-    const auto rename = [&](plan::BufferId& b) {
-      if (b >= 0) b = buffer[static_cast<std::size_t>(b)];
-    };
-    for (plan::Step& s : plan.steps) {
-      if (s.kind == plan::Step::Kind::run)
-        s.id = task[static_cast<std::size_t>(s.id)];
-      else
-        rename(s.id);
-      for (auto& [from, to] : s.in_place) rename(from), rename(to);
-    }
-    for (plan::Placement& p : plan.placements) rename(p.buffer);
-    return plan;
-  }
-};
-
 class Choosing {
  public:
   Choosing(const plan::Problem& problem, const std::vector<Maker>& makers, const plan::Options& options,
@@ -149,34 +87,24 @@ class Choosing {
       : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
 
   Chosen run() {
-    constexpr double kForSmallest = 0.1;
-    base_ = solve(problem_, makers_.empty() ? 1 - kForSmallest : 0.5 - kForSmallest);
-    // An order that needs less may spare what this one runs again.
-    if (!minimum_ && has_plan(base_) && !good_enough(base_)) take(base_, smallest_within(kForSmallest));
+    without_makers();
+    Chosen chosen{.plan = base_};
+    // Nothing can be better than a bound that holds for every maker.
+    if (good_enough(base_) || is_impossible(base_)) return chosen;
     const auto sets = sets_of(problem_, makers_, false, base_),
                more = sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
-    Chosen chosen{.plan = base_};
-    // Nothing can be better than a bound that holds for every maker.
-    if (!minimum_ && !has_plan(base_) && base_.peak_bound && *base_.peak_bound > options_.budget)
-      return chosen;
-    if (parts == 0) {
-      if (!has_plan(base_) && take(chosen.plan, smallest_within(1)) && !minimum_) {
-        // It was made for few bytes, not for little time.
-        const Plan start = chosen.plan;
-        take(chosen.plan, solve(problem_, 1, &start));
-      }
-      return chosen;
-    }
+    if (parts == 0) return chosen;
+    double rest = 0.5;  // as much more of the time
     const plan::Problem calm = without_overflow();
-    const bool overflowing = has_plan(base_) && runs_overflowing(base_);
-    if (overflowing) {
-      chosen.plan = {.status = Plan::Status::infeasible, .budget = options_.budget, .reason = base_.reason};
-      take(chosen.plan, solve(calm, 0.5 / parts));
+    // A third of what is left with all of them on offer, a third for exchanges of runs for codecs, where there are any, the rest for
+    // sets. Each goes on from the plan that is there.
+    const double on_offer = rest / 3, exchange = sets.empty() || more.empty() ? rest / 3 : rest / 6;
+    if (!good_enough(chosen.plan)) {
+      const Plan start = chosen.plan;
+      take(chosen.plan, solve(calm, on_offer, has_plan(start) && !minimum_ ? &start : nullptr));
+      rest -= on_offer;
     }
-    // Half of what is left for exchanges of runs for codecs, where there are any, the rest for sets.
-    const double exchange = sets.empty() || more.empty() ? 0.25 : 0.125;
-    double rest = 0.5;
     if (std::optional<Plan> better = exchanged(calm, chosen.plan, false, exchange)) {
       take(chosen.plan, *std::move(better));
       rest -= exchange;
@@ -185,8 +113,6 @@ class Choosing {
       if (good_enough(chosen.plan)) return chosen;
       take(chosen.plan, solve(committed(calm, set), rest / parts));
     }
-    // Makers widen the choice: what fits without them is not refused because looking at them takes time.
-    if (!has_plan(chosen.plan)) take(chosen.plan, solve_without());
     // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
@@ -195,7 +121,6 @@ class Choosing {
       if (!chosen.without_overflow) chosen.without_overflow = chosen.plan;
       chosen.plan = std::move(best);
     };
-    if (overflowing) offer(base_);
     if (!more.empty()) {
       if (const std::optional<Plan> better = exchanged(problem_, chosen.plan, true, exchange)) {
         offer(*better);
@@ -229,13 +154,28 @@ class Choosing {
     if (&problem != &problem_ || start != nullptr) options.warm_start = start;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
   }
-  // As if there were no makers on offer: a larger problem is searched less in the same time, even with all of it forbidden.
-  Plan solve_without() const {
-    const Bare bare(problem_, makers_);
+  // As if there were none, and in the time that there would be then: makers widen the choice, so that no plan is slower, and none
+  // refused, because they are looked at.
+  void without_makers() {
+    constexpr double kForSmallest = 0.1;
+    base_ = plain(1 - kForSmallest, minimum_ ? nullptr : options_.warm_start);
+    // An order that needs less may spare what this one runs again.
+    if (!minimum_ && has_plan(base_) && !good_enough(base_)) take(base_, smallest_within(kForSmallest));
+    if (!has_plan(base_) && !is_impossible(base_) && take(base_, smallest_within(1)) && !minimum_) {
+      // It was made for few bytes, not for little time.
+      const Plan start = base_;
+      take(base_, plain(1, &start));
+    }
+  }
+  Plan plain(double share, const Plan* start) const {
     plan::Options options = options_;
-    options.warm_start = nullptr;
-    static const std::vector<Maker> none;
-    return bare.in_whole(Choosing(bare.problem, none, options, minimum_).run().plan);
+    options.time_limit *= share;
+    options.makers = makers_.empty() && options_.makers;
+    options.warm_start = start;
+    return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
+  }
+  bool is_impossible(const Plan& plan) const {
+    return !minimum_ && !has_plan(plan) && plan.peak_bound && *plan.peak_bound > options_.budget;
   }
   // The search for the smallest peak goes other ways than that for the least time: what it finds may fit.
   Plan smallest_within(double share) const {

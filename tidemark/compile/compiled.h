@@ -65,7 +65,7 @@ struct CompileOptions {
   // The first `state` arguments are state: the function returns their next versions first, and they take the
   // same storage.
   int state = 0;
-  double time_limit = 1;  // seconds for the planner
+  double time_limit = 1;  // seconds for the planner; half as much again for other makers, where there are any
   std::string planner;    // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
   // Emit what has a plain form with the executor's bits (elementwise ops, reductions, moves, loops) as C++, compile it with the
