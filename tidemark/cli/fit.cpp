@@ -130,7 +130,7 @@ class FitVerb : public Command {
     for (const FitTry& t : fit.tried) {
       if (t.n == fit.refused) seconds = std::max(seconds, t.time_limit);
     }
-    return fmt::format("no plan for {} {} was found in {}, and none is proven to be; more --time may find one", vary_,
+    return fmt::format("no plan for {} {} was found in {}; that there is none is not proven, more --time may find one", vary_,
                        fit.refused, format_seconds(seconds));
   }
 
