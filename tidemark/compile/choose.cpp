@@ -154,8 +154,8 @@ class Choosing {
     if (&problem != &problem_ || start != nullptr) options.warm_start = start;
     return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
   }
-  // As if there were none, and in the time that there would be then: makers widen the choice, so that no plan is slower, and none
-  // refused, because they are looked at.
+  // As if there were none, and in the time that there would be then: makers widen the choice, and looking at them takes nothing from
+  // that search.
   void without_makers() {
     constexpr double kForSmallest = 0.1;
     base_ = plain(1 - kForSmallest, minimum_ ? nullptr : options_.warm_start);
