@@ -3,6 +3,8 @@
 // taught. And after runs have corrected it, for the ten steps that follow. One thread; measured is the lesser of wall and CPU time,
 // median of steps. No prediction can be better than `spread`, how far the medians of the first and the last five of those ten steps
 // are apart, and `drift`, how much longer steps of one plan, which is not corrected, took after them than at the last correction.
+// `outside` is the part of a call, by the wall, before its first and behind its last task: arguments and results, which are measured
+// here and in no prediction.
 //   bench_predict [--kinds] [MODEL…]
 // --kinds: for the last budget of each model, the kinds of task that kernels timed alone are farthest off for.
 // SPDX-License-Identifier: Apache-2.0
@@ -101,13 +103,15 @@ class Steps {
   }
   Compiled& compiled() { return step_.plan_for(state_, batch_); }
   void record(Timeline* timeline) { step_.record_timeline(timeline); }
-  std::vector<double> take(int n) {
+  // `last`: wall seconds of the last of them.
+  std::vector<double> take(int n, double* last = nullptr) {
     std::vector<double> seconds;
     for (int i = 0; i < n; ++i) {
       const double wall = seconds_of(CLOCK_MONOTONIC), work = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
       state_ = step_(std::move(state_), batch_).next;
       seconds.push_back(
           std::min(seconds_of(CLOCK_MONOTONIC) - wall, seconds_of(CLOCK_PROCESS_CPUTIME_ID) - work));
+      if (last != nullptr) *last = seconds_of(CLOCK_MONOTONIC) - wall;
       compiled().wait_for_correction();
     }
     return seconds;
@@ -157,16 +161,18 @@ void run(const Case& c) {
     // Given a timeline, runs correct nothing: all ten are of one plan.
     Timeline timeline = compiled.timeline();
     steps.record(&timeline);
-    const std::vector<double> later = steps.take(10);
+    double last = 0;
+    const std::vector<double> later = steps.take(10, &last);
+    const double inside = 1e-9 * static_cast<double>(timeline.entries.back().end_ns - timeline.entries[0].begin_ns);
     const double drift = off(fixed.speed(), speed);
     const double measured = median(later);
     const double spread =
         off(median({later.begin(), later.begin() + 5}), median({later.begin() + 5, later.end()}));
     rows.push_back({off(now.predicted, measured), spread, drift});
-    std::printf("%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %6d\n",
+    std::printf("%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %6.1f %% %6d\n",
                 c.name, 100 * part, before.predicted * 1e3, before.measured * 1e3,
                 off(before.predicted, before.measured), now.predicted * 1e3, measured * 1e3, rows.back().off,
-                spread, drift, now.corrections);
+                spread, drift, 100 * (1 - inside / last), now.corrections);
     std::fflush(stdout);
     if (show_kinds && part == kParts[std::size(kParts) - 1]) print_kinds(compiled, *alone, timeline);
   }
@@ -201,8 +207,8 @@ int main(int argc, char** argv) {
     else
       models.emplace_back(argv[i]);
   }
-  std::printf("%-14s %6s %10s %10s %10s %10s %10s %10s %10s %10s %6s\n", "model", "budget", "before",
-              "measured", "off", "corrected", "measured", "off", "spread", "drift", "times");
+  std::printf("%-14s %6s %10s %10s %10s %10s %10s %10s %10s %10s %8s %6s\n", "model", "budget", "before",
+              "measured", "off", "corrected", "measured", "off", "spread", "drift", "outside", "times");
   for (const Case& c : kCases) {
     if (models.empty() || std::find(models.begin(), models.end(), c.name) != models.end()) run(c);
   }
