@@ -225,6 +225,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     }
   }
   ensure_executor();
+  const Stopwatch watch;  // what the caller waits for: arguments that are copied and results that are made are part of a step
   Bytes resident = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Tensor& t = arguments[i];
@@ -244,9 +245,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
   }
   Timeline* recorded = timeline != nullptr || !correction_ ? timeline : correction_->record(program_->instrs.size());
   heap_.before(!correction_ || !correction_->busy());
-  const Stopwatch watch;
   const bool fits = executor_->run(residents_, recorded);
-  const double seconds = watch.seconds(tiers_.empty());
   heap_.after();
   if (!fits) {
     TIDEMARK_CHECK(fallback_ != nullptr, "a codec overflowed under a plan that has none beside it");
@@ -282,7 +281,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       outputs.push_back(from_storage(type, std::move(storage)));
     }
   }
-  if (correction_ && timeline == nullptr) correction_->ran(seconds, plan_.seconds);
+  if (correction_ && timeline == nullptr) correction_->ran(watch.seconds(tiers_.empty()), plan_.seconds);
   return outputs;
 }
 
