@@ -12,6 +12,9 @@
 #include "tidemark/front/grad.h"
 #include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/gather.h"
+#include "tidemark/ops/index.h"
+#include "tidemark/ops/linalg.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reduce.h"
@@ -311,6 +314,68 @@ TEST(MicroBatches, BranchesThatCoupleSamplesAreRefusedWithTheirLine) {
     return sum(cond(full({}, 1.0) > 0.0, [](const Tensor& u) { return sum(u, {0}) * ones({4, 1}); }, [](const Tensor& u) { return u; }, x));
   });
   EXPECT_NE(unlike.find("cond (micro_batches_test.cpp:"), std::string::npos) << unlike;
+}
+
+// Each of them treats its samples apart, and what is equal to the whole has to be cut as it.
+TEST(MicroBatches, CutOpsThatLookAtOtherAxes) {
+  const auto near = [](const char* what, const auto& f) {
+    const Tensor w = ramp({6, 6}, 5), x = ramp({8, 4, 6}, 6);
+    const auto whole = compile(value_and_grad(f))(w, x);
+    auto split_up = compile(value_and_grad(f), {.micro_batches = {4, {1}}});
+    const auto parts = split_up(w, x);
+    EXPECT_EQ(split_up.plan_for(w, x).micro_batches(), 4) << what;
+    EXPECT_NEAR(parts.value.template item<float>(), whole.value.template item<float>(), 1e-5) << what;
+    for (std::size_t i = 0; i < 36; ++i)
+      EXPECT_NEAR(parts.grad.template data<float>()[i], whole.grad.template data<float>()[i], 1e-5) << what << " " << i;
+  };
+  near("sort", [](const Tensor& w, const Tensor& x) { return mean(square(sort(tanh(matmul(x, w))).values * x)); });
+  near("sort along another axis", [](const Tensor& w, const Tensor& x) { return mean(square(sort(matmul(x, w), 1).values * x)); });
+  near("top_k", [](const Tensor& w, const Tensor& x) { return mean(square(top_k(matmul(x, w), 3).values)); });
+  near("fft", [](const Tensor& w, const Tensor& x) {
+    const Complex q = rfft(matmul(x, w));
+    return mean(square(irfft({0.5 * q.re, q.im}, 6)));
+  });
+  near("slices", [](const Tensor& w, const Tensor& x) {
+    Tensor y = matmul(x, w);
+    y(all, Slice{1, 3}) = tanh(x)(all, Slice{0, 2});
+    y(all, 0) += 0.3;
+    y(all, 3) = 0.2;
+    y(all, all, Slice{0, {}, 2}) = x(all, all, Slice{1, {}, 2}) * y(all, all, Slice{0, {}, 2});
+    return mean(square(y));
+  });
+  const auto matrices = [](const Tensor& w, const Tensor& x) {
+    const Tensor u = matmul(x, w);
+    return matmul(u, transpose(u)) + 3.0 * one_hot(iota_beside(x, 4, DType::i64), 4);
+  };
+  near("solve", [&](const Tensor& w, const Tensor& x) { return mean(square(solve(matrices(w, x), x))); });
+  near("cholesky", [&](const Tensor& w, const Tensor& x) { return mean(square(cholesky(matrices(w, x)))); });
+  near("call", [](const Tensor& w, const Tensor& x) {
+    const auto block = [&](const Tensor& t) { return tanh(matmul(t, w)); };
+    const Tensor y = call("block", [&](const Tensor& t) { return x + call("inner", block, t); }, x);
+    return mean(square(scan(2, y, [&](const Tensor& s) { return call("step", block, s); })));
+  });
+}
+
+TEST(MicroBatches, OpsAlongTheAxisOfSamplesAreRefusedWithTheirLine) {
+  const auto refused = [](const auto& f) -> std::string {
+    try {
+      compile(f, {.micro_batches = 2})(ramp({4, 3}, 1));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::unsupported);
+      return e.what();
+    }
+    return "";
+  };
+  const std::string sorted = refused([](const Tensor& x) { return sum(sort(x, 0).values * x); });
+  EXPECT_NE(sorted.find("samples are coupled: sort (micro_batches_test.cpp:"), std::string::npos) << sorted;
+  const std::string written = refused([](const Tensor& x) {
+    Tensor y = tanh(x);
+    y[Slice{0, 2}] = 0.5;
+    return sum(y);
+  });
+  EXPECT_NE(written.find("samples are coupled: update_slice (micro_batches_test.cpp:"), std::string::npos) << written;
+  const std::string inside = refused([](const Tensor& x) { return sum(call("block", [](const Tensor& t) { return cumsum(t, 0); }, x)); });
+  EXPECT_NE(inside.find("samples are coupled: cumsum (micro_batches_test.cpp:"), std::string::npos) << inside;
 }
 
 TEST(MicroBatches, DrawInLoopsWhatTheWholeDraws) {

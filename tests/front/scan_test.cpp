@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/front/random_body.h"
@@ -228,6 +229,10 @@ TEST(Call, IsTheFunctionUnderAName) {
   expect_same({grad(f)(x)}, {tensor<double>({3, 12, 27}, {3})});
   const Graph g = trace([&](const Tensor& y) { return grad(f)(y); }, x);
   EXPECT_NE(print(g).find("name: \"cube.vjp\""), std::string::npos);
+  const Graph plain = trace(f, x);
+  const auto node = std::find_if(plain.nodes.begin(), plain.nodes.end(), [](const Node& n) { return n.op == &call_op; });
+  ASSERT_NE(node, plain.nodes.end());
+  EXPECT_EQ(to_string(node->loc).find("scan_test.cpp:"), 0u) << to_string(node->loc);
 }
 
 }  // namespace

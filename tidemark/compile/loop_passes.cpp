@@ -12,37 +12,10 @@ namespace {
 
 std::size_t at(ValueId v) { return static_cast<std::size_t>(v); }
 
-Graph inline_calls(const Graph& graph) {
-  const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.op == &call_op; });
-  if (!any) return graph;
-  Graph result = graph;
-  result.nodes.clear();
-  std::vector<ValueId> renamed(graph.values.size());
-  for (std::size_t v = 0; v < renamed.size(); ++v) renamed[v] = static_cast<ValueId>(v);
-  for (const Node& original : graph.nodes) {
-    Node node = original;
-    for (ValueId& v : node.in) v = renamed[at(v)];
-    if (node.op != &call_op) {
-      result.nodes.push_back(std::move(node));
-      continue;
-    }
-    const Graph inner = inline_calls(node.regions[0]);
-    std::vector<ValueId> outside(inner.values.size(), -1);
-    for (std::size_t i = 0; i < inner.inputs.size(); ++i) outside[at(inner.inputs[i])] = node.in[i];
-    for (const Node& n : inner.nodes) {
-      Node copy = n;
-      for (ValueId& v : copy.in) v = outside[at(v)];
-      for (ValueId& v : copy.out) {
-        outside[at(v)] = static_cast<ValueId>(result.values.size());
-        result.values.push_back(inner.value(v));
-        v = outside[at(v)];
-      }
-      result.nodes.push_back(std::move(copy));
-    }
-    for (std::size_t o = 0; o < node.out.size(); ++o) renamed[at(node.out[o])] = outside[at(inner.outputs[o])];
-  }
-  for (ValueId& v : result.outputs) v = renamed[at(v)];
-  return dce(result);
+bool has_calls(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) {
+    return n.op == &call_op || std::any_of(n.regions.begin(), n.regions.end(), has_calls);
+  });
 }
 
 // The part of `body` that makes the outputs at `positions`, with only the inputs it reads; `kept` gives their positions.
@@ -230,6 +203,39 @@ void rewrite(Graph& g, const Pair& pair) {
 }
 
 }  // namespace
+
+Graph inline_calls(const Graph& graph) {
+  if (!has_calls(graph)) return graph;
+  Graph result = graph;
+  result.nodes.clear();
+  std::vector<ValueId> renamed(graph.values.size());
+  for (std::size_t v = 0; v < renamed.size(); ++v) renamed[v] = static_cast<ValueId>(v);
+  for (const Node& original : graph.nodes) {
+    Node node = original;
+    for (ValueId& v : node.in) v = renamed[at(v)];
+    if (node.op != &call_op) {
+      for (Graph& region : node.regions) region = inline_calls(region);
+      result.nodes.push_back(std::move(node));
+      continue;
+    }
+    const Graph inner = inline_calls(node.regions[0]);
+    std::vector<ValueId> outside(inner.values.size(), -1);
+    for (std::size_t i = 0; i < inner.inputs.size(); ++i) outside[at(inner.inputs[i])] = node.in[i];
+    for (const Node& n : inner.nodes) {
+      Node copy = n;
+      for (ValueId& v : copy.in) v = outside[at(v)];
+      for (ValueId& v : copy.out) {
+        outside[at(v)] = static_cast<ValueId>(result.values.size());
+        result.values.push_back(inner.value(v));
+        v = outside[at(v)];
+      }
+      result.nodes.push_back(std::move(copy));
+    }
+    for (std::size_t o = 0; o < node.out.size(); ++o) renamed[at(node.out[o])] = outside[at(inner.outputs[o])];
+  }
+  for (ValueId& v : result.outputs) v = renamed[at(v)];
+  return dce(result);
+}
 
 Graph shape_loops(Graph graph) {
   if (!has_loops(graph)) return graph;

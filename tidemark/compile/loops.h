@@ -16,6 +16,9 @@
 
 namespace tidemark {
 
+// With the bodies of calls instead of them, those in loops too.
+TIDEMARK_API Graph inline_calls(const Graph& graph);
+
 // Calls are inlined; a loop and its copy that gives states too become one; a loop whose states only its adjoint reads
 // becomes a scan_saving (a while_saving) and a scan_adjoint, with a slot for every step. Part of optimise().
 TIDEMARK_API Graph shape_loops(Graph graph);

@@ -50,7 +50,9 @@ Graph optimised(const Graph& graph, const CompileOptions& options, int parts) {
   if (parts == 1) return optimise(graph, options.passes);
   OptimiseOptions passes = options.passes;
   passes.join = false;
-  return optimise(split(passes.simplify ? simplified(graph) : graph, options.micro_batches, parts), passes);
+  Graph flat = inline_calls(graph);
+  if (passes.simplify) flat = simplified(std::move(flat));
+  return optimise(split(flat, options.micro_batches, parts), passes);
 }
 
 Planned planned_program(Posed& posed, const CompileOptions& options, const PoseOptions& pose_options,

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <string>
+#include <utility>
+
 #include "tidemark/front/region.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/ops/operand.h"
@@ -29,9 +33,18 @@ auto cond(const Operand& p, Yes yes, No no, const Args&... args) {
   return unflatten(a.result, detail::apply_region(cond_op, std::move(in), {}, {std::move(a.graph), std::move(b.graph)}, p.where));
 }
 
+// A name, and the line that gives it.
+struct CallName {
+  template <typename Text>
+    requires std::convertible_to<Text, std::string>
+  CallName(Text&& text, Where w = Where::current()) : name(std::forward<Text>(text)), where(w) {}  // NOLINT: implicit by design
+  std::string name;
+  Where where;
+};
+
 // f(args…), one node named `name` in the graph.
 template <typename F, typename... Args>
-auto call(const std::string& name, F f, const Args&... args) {
+auto call(const CallName& name, F f, const Args&... args) {
   auto region = detail::trace_region(f, args...);
   Tensors in;
   (
@@ -41,7 +54,7 @@ auto call(const std::string& name, F f, const Args&... args) {
       }(),
       ...);
   in.insert(in.end(), region.captures.begin(), region.captures.end());
-  return unflatten(region.result, detail::apply_region(call_op, std::move(in), Attrs{{"name", name}}, {std::move(region.graph)}, Where::current()));
+  return unflatten(region.result, detail::apply_region(call_op, std::move(in), Attrs{{"name", name.name}}, {std::move(region.graph)}, name.where));
 }
 
 }  // namespace tidemark

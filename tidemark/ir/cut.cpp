@@ -80,6 +80,12 @@ std::optional<Cut> cut_beside(const CutArgs& args, int own_axis) {
   return cut_alike(args, *known);
 }
 
+std::optional<Cut> cut_in_front(const CutArgs& args, int own) {
+  const auto known = std::find_if(args.known.begin(), args.known.end(), [](int axis) { return axis >= 0; });
+  if (known == args.known.end() || *known >= args.in[0].shape.rank() - own) return std::nullopt;
+  return cut_alike(args, *known);
+}
+
 std::optional<Cut> cut_beside_axis(const CutArgs& args) {
   return cut_beside(args, static_cast<int>(args.attrs.integer("axis", 0)));
 }

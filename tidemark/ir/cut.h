@@ -45,6 +45,8 @@ TIDEMARK_API Cut cut_alike(const CutArgs& args, int axis, std::initializer_list<
 TIDEMARK_API std::optional<Cut> cut_samples(const CutArgs& args);
 // Every one along the axis that is known of one, where that is not the op's own; else empty.
 TIDEMARK_API std::optional<Cut> cut_beside(const CutArgs& args, int own_axis);
+// The same where the op's own are the last `own` axes.
+TIDEMARK_API std::optional<Cut> cut_in_front(const CutArgs& args, int own);
 TIDEMARK_API std::optional<Cut> cut_beside_axis(const CutArgs& args);  // its own: the attribute "axis"
 // Whether the op's own axis is what is cut, in stretches that its pieces, of these sizes, are made of; then the stretch, else 0.
 TIDEMARK_API std::int64_t cut_into_stretches(const CutArgs& args, std::span<const std::int64_t> sizes);

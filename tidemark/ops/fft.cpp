@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
 #include "tidemark/ops/linalg.h"
@@ -53,6 +54,7 @@ const Op& fft_op() {
             const Complex d = transform({r.dx(0), r.dx(1)}, r.attrs().flag("inverse"), Where::current());
             return Tensors{d.re, d.im};
           },
+      .cut = [](const CutArgs& a) { return cut_in_front(a, 1); },
       .cost =
           [](const KernelSpec& spec) {
             const auto n = static_cast<double>(spec.in[0].type.shape[-1]);

@@ -50,11 +50,11 @@ Tensor cut(const Tensor& x, const std::vector<Part>& parts, std::size_t count, W
 // Writes innermost first: the part of x along the outer axes is read, changed and written back.
 Tensor write_axes(const Tensor& x, const Tensor& part, const std::vector<Part>& parts, std::size_t axis,
                   Where where) {
-  // From here on everything is replaced: the part itself.
-  bool whole = true;
-  for (std::size_t a = axis; a < parts.size(); ++a)
-    whole = whole && parts[a].begin == 0 && parts[a].step == 1 && parts[a].end == x.size(static_cast<int>(a));
-  if (whole) return part;
+  // An axis that is written from end to end is no part of what is asked; where none is left, the result is the part itself.
+  while (axis < parts.size() && parts[axis].begin == 0 && parts[axis].step == 1 &&
+         parts[axis].end == x.size(static_cast<int>(axis)))
+    ++axis;
+  if (axis == parts.size()) return part;
   const Part& p = parts[axis];
   const Tensor old = slice(x, static_cast<int>(axis), p.begin, p.end, p.step, where);
   return update_slice(x, write_axes(old, part, parts, axis + 1, where), static_cast<int>(axis), p.begin,

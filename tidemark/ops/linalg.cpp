@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/ops/linalg.h"
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/kernels/ref/linalg.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/infer.h"
@@ -103,6 +104,9 @@ Tensors solve_jvp(const Rule& r) {
   return {solve(r.x(0), right)};
 }
 
+// A matrix each, with its right sides.
+std::optional<Cut> cut_matrices(const CutArgs& a) { return cut_in_front(a, 2); }
+
 Cost cubic(const KernelSpec& spec) {
   const Shape& a = spec.in[0].type.shape;
   const auto n = static_cast<double>(a[-1]);
@@ -137,6 +141,7 @@ const Op& cholesky_op() {
       .infer = [](const InferArgs& a) { return std::vector<Type>{square_matrices(a)}; },
       .vjp = cholesky_vjp,
       .jvp = cholesky_jvp,
+      .cut = cut_matrices,
       .cost = cubic,
       .reference = kernels::cholesky,
       .samples =
@@ -159,6 +164,7 @@ const Op& triangular_solve_op() {
       .infer = infer_solve,
       .vjp = triangular_vjp,
       .jvp = triangular_jvp,
+      .cut = cut_matrices,
       .facts = {.in_place = {{1, 0}}},
       .cost = cubic,
       .reference = kernels::triangular_solve,
@@ -180,6 +186,7 @@ const Op& solve_op() {
       .infer = infer_solve,
       .vjp = solve_vjp,
       .jvp = solve_jvp,
+      .cut = cut_matrices,
       .facts = {.in_place = {{1, 0}}},
       .cost = cubic,
       .reference = kernels::lu_solve,

@@ -30,7 +30,7 @@ std::vector<Type> backward_infer(const InferArgs& a) {
     fail(Error::Kind::usage, "[{}] {} vs {}", a.op, to_string(a.in[0]), to_string(a.in[1]));
   return row_infer(a);
 }
-std::optional<Cut> row_cut(const CutArgs& a) { return cut_beside(a, a.in[0].shape.rank() - 1); }
+std::optional<Cut> row_cut(const CutArgs& a) { return cut_in_front(a, 1); }
 template <std::size_t Inputs>
 std::vector<Sample> row_samples() {
   std::vector<Sample> samples;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tidemark/ir/cut.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/infer.h"
@@ -24,6 +25,7 @@ const Op& sort_op() {
           },
       .vjp = [](const Rule& r) { return Tensors{scatter_add(zeros_like(r.x()), r.y(1), r.ct(0), -1)}; },
       .jvp = [](const Rule& r) { return Tensors{gather(r.dx(), r.y(1), -1), Tensor{}}; },
+      .cut = [](const CutArgs& a) { return cut_in_front(a, 1); },
       .cost =
           [](const KernelSpec& spec) {
             const auto n = static_cast<double>(spec.in[0].type.shape[-1]);
