@@ -159,8 +159,8 @@ TEST(Makers, LossyOnesNeedTheUsersWord) {
   EXPECT_THROW(unlimited(p, x), Error);
 }
 
-// a is dear, b cheap; between them and their second use c takes all the room.
-TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
+// a is dear, b cheap; between them and their second use c takes all the room. Tasks 1 and 5 are a codec for a.
+plan::Problem dear_and_cheap() {
   plan::Problem p;
   p.buffers = {{.name = "a", .bytes = 100}, {.name = "b", .bytes = 10}, {.name = "c", .bytes = 160},
                {.name = "d", .bytes = 1},   {.name = "e", .bytes = 1},  {.name = "code", .bytes = 30}};
@@ -172,6 +172,11 @@ TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
              {.name = "decode", .reads = {5}, .writes = {0}, .seconds = 1, .optional = true},
              {.name = "e", .reads = {0, 3}, .writes = {4}, .seconds = 1}};
   p.outputs = {4};
+  return p;
+}
+
+TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
+  const plan::Problem p = dear_and_cheap();
   const Maker codec{.method = "codec", .buffer = 0, .run = {1, 5}, .saved = 70, .seconds = 2};
   const plan::Options options{.budget = 210, .time_limit = 0.1, .makers = false};
   const plan::Plan again = plan::solve(p, options);
@@ -187,17 +192,7 @@ TEST(Makers, CodecsTakeThePlaceOfWhatAPlanRunsAgain) {
 }
 
 TEST(Makers, AreTakenWhereTheyPayAndLeftWhereTheyDoNot) {
-  plan::Problem p;
-  p.buffers = {{.name = "a", .bytes = 100}, {.name = "b", .bytes = 10}, {.name = "c", .bytes = 160},
-               {.name = "d", .bytes = 1},   {.name = "e", .bytes = 1},  {.name = "code", .bytes = 30}};
-  p.tasks = {{.name = "a", .writes = {0}, .seconds = 50},
-             {.name = "encode", .reads = {0}, .writes = {5}, .seconds = 1, .optional = true},
-             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1},
-             {.name = "c", .reads = {1}, .writes = {2}, .seconds = 1},
-             {.name = "d", .reads = {2}, .writes = {3}, .seconds = 1},
-             {.name = "decode", .reads = {5}, .writes = {0}, .seconds = 1, .optional = true},
-             {.name = "e", .reads = {0, 3}, .writes = {4}, .seconds = 1}};
-  p.outputs = {4};
+  plan::Problem p = dear_and_cheap();
   plan::Problem dear = p;
   for (const std::size_t t : {1, 5}) dear.tasks[t].seconds = 1000;
   for (const auto& [problem, wanted] : {std::pair{&p, 56.0}, std::pair{&dear, 104.0}}) {

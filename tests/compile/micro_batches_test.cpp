@@ -297,16 +297,18 @@ TEST(MicroBatches, CutBranches) {
   }
 }
 
+// What two parts of a batch are refused with.
+std::string refused(const auto& f) {
+  try {
+    compile(f, {.micro_batches = 2})(ramp({4, 3}, 1));
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::unsupported);
+    return e.what();
+  }
+  return "";
+}
+
 TEST(MicroBatches, BranchesThatCoupleSamplesAreRefusedWithTheirLine) {
-  const auto refused = [](const auto& f) -> std::string {
-    try {
-      compile(f, {.micro_batches = 2})(ramp({4, 3}, 1));
-    } catch (const Error& e) {
-      EXPECT_EQ(e.kind(), Error::Kind::unsupported);
-      return e.what();
-    }
-    return "";
-  };
   const auto same = [](const Tensor& u) { return u; };
   const std::string inside = refused([&](const Tensor& x) { return sum(cond(full({}, 1.0) > 0.0, same, [](const Tensor& u) { return u - mean(u, {0}); }, x)); });
   EXPECT_NE(inside.find("(in cond (micro_batches_test.cpp:"), std::string::npos) << inside;
@@ -357,15 +359,6 @@ TEST(MicroBatches, CutOpsThatLookAtOtherAxes) {
 }
 
 TEST(MicroBatches, OpsAlongTheAxisOfSamplesAreRefusedWithTheirLine) {
-  const auto refused = [](const auto& f) -> std::string {
-    try {
-      compile(f, {.micro_batches = 2})(ramp({4, 3}, 1));
-    } catch (const Error& e) {
-      EXPECT_EQ(e.kind(), Error::Kind::unsupported);
-      return e.what();
-    }
-    return "";
-  };
   const std::string sorted = refused([](const Tensor& x) { return sum(sort(x, 0).values * x); });
   EXPECT_NE(sorted.find("samples are coupled: sort (micro_batches_test.cpp:"), std::string::npos) << sorted;
   const std::string written = refused([](const Tensor& x) {

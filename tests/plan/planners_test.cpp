@@ -158,6 +158,47 @@ TEST(Planners, EveryKindOfProblem) {
     }
 }
 
+// Weights that live on the host: the backward part makes what the forward part reads.
+TEST(Planners, WeightsThatBeginInATier) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, 
+    "buffers": [{"name": "w", "bytes": 8, "start": "host", "end": "host"}, {"name": "x", "bytes": 4, "resident": true}, {"name": "a", "bytes": 8}, {"name": "b", "bytes": 8}, {"name": "gb", "bytes": 8}, {"name": "gw", "bytes": 8}], 
+    "tasks": [{"name": "f1", "reads": [1], "writes": [2], "seconds": 1}, {"name": "f2", "reads": [2, 0], "writes": [3], "seconds": 1}, {"name": "f3", "reads": [3], "writes": [4], "seconds": 1}, {"name": "bw", "reads": [4, 2, 3], "writes": [5], "seconds": 1}, {"name": "upd", "reads": [0, 5], "writes": [0], "seconds": 1, "once": true}], 
+    "outputs": [], "tiers": {"host": {"write_bytes_per_second": 8, "read_bytes_per_second": 8, "bytes": 1000}}})");
+  std::map<std::string_view, int> feasible;
+  for (const bool offsets : {false, true}) try_all(p, 1.0, offsets, feasible);
+  EXPECT_EQ(feasible["ap_sqrt_n"], 2);
+}
+
+// Where copies have to be made anyway, running a task again beside them may be faster than another copy.
+TEST(Planners, NoneIsFasterThanSolveBesideCopies) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "fz", "align": 2, 
+    "buffers": [ {"name": "r0", "bytes": 2, "resident": true}, {"name": "r1", "bytes": 4, "resident": true}, {"name": "s0", "bytes": 2, "start": "host", "end": "host"}, {"name": "b3", "bytes": 7}, {"name": "b4", "bytes": 5}, {"name": "b5", "bytes": 7}, {"name": "b6", "bytes": 4},
+     {"name": "b7", "bytes": 7}, {"name": "b8", "bytes": 7}, {"name": "b9", "bytes": 8}, {"name": "b10", "bytes": 2}, {"name": "b11", "bytes": 7}, {"name": "b12", "bytes": 2}, {"name": "b13", "bytes": 0}, {"name": "b14", "bytes": 0}, {"name": "b15", "bytes": 1, "end": "host"} ], 
+    "tasks": [ {"name": "t0", "reads": [], "writes": [3], "seconds": 3, "workspace": 1},
+     {"name": "t1", "reads": [2, 2], "writes": [4], "seconds": 2},
+     {"name": "t2", "reads": [2], "writes": [], "seconds": 3},
+     {"name": "t3", "reads": [4, 2, 3], "writes": [5], "seconds": 2, "workspace": 2},
+     {"name": "t4", "reads": [3], "writes": [6], "seconds": 3.5, "workspace": 1},
+     {"name": "t5", "reads": [0, 2], "writes": [7], "seconds": 1, "workspace": 3},
+     {"name": "t6", "reads": [7, 6, 0], "writes": [8, 9], "in_place": [[7, 8]], "seconds": 3},
+     {"name": "t7", "reads": [7, 8, 7], "writes": [10], "seconds": 1},
+     {"name": "t8", "reads": [9, 8, 4], "writes": [11], "in_place": [[8, 11]], "seconds": 2},
+     {"name": "t9", "reads": [11, 10], "writes": [12, 9], "seconds": 0.5},
+     {"name": "t10", "reads": [11, 12], "writes": [11], "in_place": [[12, 11]], "seconds": 1, "once": true},
+     {"name": "t11", "reads": [10, 10], "writes": [13], "in_place": [[10, 13]], "seconds": 0, "once": true},
+     {"name": "t12", "reads": [10, 10], "writes": [13], "seconds": 1, "once": true, "optional": true, "instead_of": 11},
+     {"name": "t13", "reads": [12, 10], "writes": [14], "in_place": [[10, 14]], "seconds": 3.5},
+     {"name": "t14", "reads": [14], "writes": [15], "seconds": 0},
+     {"name": "t15", "reads": [15, 10], "writes": [12, 9], "seconds": 3.5, "optional": true, "instead_of": 9} ], 
+    "outputs": [15], "tiers": {"host": {"write_bytes_per_second": 4, "read_bytes_per_second": 1, "latency_seconds": 0, "bytes": 100}}})");
+  const Plan solved = solve(p, {.budget = 38, .time_limit = 1e9, .effort = 100});
+  for (const char* name : {"greedy", "linearised_greedy"}) {
+    const Plan plan = run_planner(*find_planner(name), p, {.budget = 38});
+    ASSERT_EQ(check(p, plan), "");
+    EXPECT_LE(solved.seconds, plan.seconds) << name;
+  }
+}
+
 TEST(Planners, Chains) {
   Rng rng(5);
   std::map<std::string_view, int> feasible;

@@ -154,6 +154,46 @@ TEST(SolveOptions, WhateverIsOnOrOffTheAnswerChecksAndKeepsToIt) { solve_under_a
 
 const bool registered = register_parts("SlowSolve", "AnyOptions", 20'000, 32, solve_under_any_options);
 
+// A plan that the search has no way to, by an optional update in place of another, is kept where it is given; and nothing is said of all plans.
+TEST(SolveOptions, AWarmStartIsNeverLost) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "stand-in",
+    "buffers": [{"name": "w", "bytes": 4, "resident": true}],
+    "tasks": [{"name": "update", "reads": [0], "writes": [0], "seconds": 5, "workspace": 4, "once": true},
+              {"name": "other", "reads": [0], "writes": [0], "seconds": 1, "optional": true, "instead_of": 0, "once": true}],
+    "outputs": []})");
+  Plan given;
+  given.steps = {{.kind = Step::Kind::run, .id = 1}};
+  for (const bool offsets : {false, true}) {
+    Options o{.budget = 4, .time_limit = 1e9, .effort = 20, .offsets = offsets};
+    const Plan none = solve(p, o);
+    EXPECT_TRUE(none.steps.empty());
+    EXPECT_EQ(none.reason.find("every plan was looked at"), std::string::npos) << none.reason;
+    o.warm_start = &given;
+    for (const Bytes budget : {4, 100}) {
+      o.budget = budget;
+      const Plan plan = solve(p, o);
+      EXPECT_EQ(check(p, plan), "");
+      EXPECT_EQ(plan.seconds, 1);
+      EXPECT_EQ(plan.peak, 4);
+    }
+  }
+}
+
+// Of pairs that share what they read the one that saves most counts, wherever it stands.
+TEST(SolveOptions, InPlacePairsThatShareABufferAreNotTakenAsTheyCome) {
+  for (const char* pairs : {"[[0, 1], [0, 2]]", "[[0, 2], [0, 1]]"}) {
+    const Problem p = read_problem(std::string(R"({"format": "tidemark-problem", "version": 1, "name": "pairs",
+    "buffers": [{"name": "a", "bytes": 7}, {"name": "b", "bytes": 1}, {"name": "c", "bytes": 5}],
+    "tasks": [{"name": "a", "reads": [], "writes": [0], "seconds": 2},
+              {"name": "bc", "reads": [0], "writes": [1, 2], "seconds": 2, "in_place": )") +
+                                   pairs + R"(}],
+    "outputs": []})");
+    const Plan plan = solve(p, {.budget = 8, .time_limit = 1e9, .effort = 20, .offsets = false});
+    EXPECT_EQ(check(p, plan), "");
+    EXPECT_EQ(plan.peak, 8) << plan.reason;
+  }
+}
+
 // A second run of a takes 5 s, a copy out and back 40: where nothing may run again, it is the copy.
 TEST(SolveOptions, CopiesDoNotBringSecondRunsWhereTheseAreOff) {
   const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "slow link",

@@ -41,23 +41,26 @@ std::string format_bytes(Bytes bytes, Bytes beside) {
   return text;
 }
 
-Bytes parse_bytes(std::string_view text) {
-  const auto refuse = [&] {
-    fail(Error::Kind::usage, "[bytes] '{}' is not a size; write for example 4096, 512MiB or 8GiB", text);
-  };
+std::optional<Bytes> bytes_of(std::string_view text) {
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number) || number < 0) refuse();
+  if (error != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
   std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   for (const Unit& u : kUnits) {
     if (u.name != unit) continue;
     const double bytes = number * u.factor;
-    if (bytes >= 0x1p62) refuse();
+    if (bytes >= 0x1p62) return std::nullopt;
     return static_cast<Bytes>(std::llround(bytes));
   }
-  refuse();
-  return 0;
+  return std::nullopt;
+}
+
+Bytes parse_bytes(std::string_view text) {
+  const std::optional<Bytes> bytes = bytes_of(text);
+  if (!bytes)
+    fail(Error::Kind::usage, "[bytes] '{}' is not a size; write for example 4096, 512MiB or 8GiB", text);
+  return *bytes;
 }
 
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,5 +30,6 @@ TIDEMARK_API std::string format_bytes(Bytes bytes, Bytes beside);
 
 // "4096", "8GiB", "1.5 MiB", "2GB" (decimal). Throws Error(usage) naming the text otherwise.
 TIDEMARK_API Bytes parse_bytes(std::string_view text);
+TIDEMARK_API std::optional<Bytes> bytes_of(std::string_view text);  // the same, empty where it is none
 
 }  // namespace tidemark

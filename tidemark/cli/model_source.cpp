@@ -196,12 +196,18 @@ std::vector<std::pair<std::string, Tensor>> named_tensors(const Model& model, co
 
 Budget parse_memory(const std::string& text) {
   if (text == "min") return Budget::minimum();
-  if (!text.ends_with('%')) return {parse_bytes(text)};
+  const auto refuse = [&] {
+    fail(Error::Kind::usage, "[budget] '{}' is no budget; write for example 8GiB, 60% or min", text);
+  };
+  if (!text.ends_with('%')) {
+    const std::optional<Bytes> bytes = bytes_of(text);
+    if (!bytes) refuse();
+    return {*bytes};
+  }
   double percent = 0;
   const char* end = text.data() + text.size() - 1;
   const auto [rest, error] = std::from_chars(text.data(), end, percent);
-  if (error != std::errc() || rest != end || !(percent >= 0 && percent <= 1000))
-    fail(Error::Kind::usage, "[budget] '{}' is no budget; write for example 8GiB, 60% or min", text);
+  if (error != std::errc() || rest != end || !(percent >= 0 && percent <= 1000)) refuse();
   return {percent / 100};
 }
 

@@ -233,6 +233,10 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
       fail(Error::Kind::usage, "[compiled] argument {} ({}) is {} vs {} when it was traced", i, g.value(g.inputs[i]).name,
            to_string(t.type()), to_string(g.type(g.inputs[i])));
     }
+    if (!t.concrete() && t.id() < 0)
+      fail(Error::Kind::usage,
+           "[compiled] argument {} ({}) has a type and no contents (abstract), which is enough to plan with; run it with a tensor that has some", i,
+           g.value(g.inputs[i]).name);
     if (!t.concrete())
       fail(Error::Kind::usage,
            "[compiled] argument {} ({}) is a value being traced vs one with contents: a compiled function cannot be differentiated or "

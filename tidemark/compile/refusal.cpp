@@ -90,10 +90,23 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const Meeting& met,
 std::string list_of(const plan::Problem& problem, std::span<const plan::BufferId> buffers) {
   constexpr std::size_t kNamed = 4;
   std::string names;
-  for (std::size_t i = 0; i < std::min(buffers.size(), kNamed); ++i)
-    names += fmt::format("{}{} ({})", i > 0 ? ", " : "", problem.buffers[at(buffers[i])].name,
-                         format_bytes(problem.size(buffers[i])));
-  if (buffers.size() > kNamed) names += fmt::format(" and {} more", buffers.size() - kNamed);
+  // Several of one name and size, as in every step of a loop that was written out, are told once.
+  std::vector<std::pair<std::string, std::size_t>> told;
+  for (const plan::BufferId b : buffers) {
+    std::string text = fmt::format("{} ({})", problem.buffers[at(b)].name, format_bytes(problem.size(b)));
+    const auto known = std::find_if(told.begin(), told.end(), [&](const auto& t) { return t.first == text; });
+    if (known == told.end())
+      told.emplace_back(std::move(text), 1);
+    else
+      ++known->second;
+  }
+  std::size_t named = 0;
+  for (std::size_t i = 0; i < std::min(told.size(), kNamed); ++i) {
+    const auto& [text, count] = told[i];
+    names += (i > 0 ? ", " : "") + (count > 1 ? fmt::format("{} x ", count) : "") + text;
+    named += count;
+  }
+  if (buffers.size() > named) names += fmt::format(" and {} more", buffers.size() - named);
   return names;
 }
 

@@ -83,7 +83,11 @@ Bytes budget_at(const Problem& problem, double fraction) {
 
 Bytes parse_budget(const Problem& problem, std::string_view text) {
   const std::string_view trimmed = trim(text);
-  if (trimmed.empty() || trimmed.back() != '%') return parse_bytes(trimmed);
+  if (trimmed.empty() || trimmed.back() != '%') {
+    const std::optional<Bytes> bytes = bytes_of(trimmed);
+    if (!bytes) fail(Error::Kind::usage, "[budget] '{}' is no budget; write for example 8GiB or 60%", text);
+    return *bytes;
+  }
   const std::string_view number = trimmed.substr(0, trimmed.size() - 1);
   double percent = 0;
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), percent);

@@ -108,6 +108,7 @@ Model::Model(const Problem& p, const ModelOptions& options)
     updates.end_row();
     can_repeat.push_back(!task.once && !is_update);
     allowed.push_back(!task.optional || (options.makers && !is_update));
+    leaves_out |= options.makers && task.optional && is_update;
     any_pair |= !task.in_place.empty();
     if (!task.optional) order.push_back(static_cast<TaskId>(t));
   }
@@ -123,6 +124,16 @@ Model::Model(const Problem& p, const ModelOptions& options)
             !contains(task.writes, r) && contains(task.writes, w)) {
           in_place[t].push_back({r, w});
         }
+      }
+      // Of those that share a buffer the first counts: the one that saves most.
+      auto& pairs = in_place[t];
+      std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
+        return size[static_cast<std::size_t>(a.write)] > size[static_cast<std::size_t>(b.write)];
+      });
+      for (std::size_t i = 0; i < pairs.size(); ++i) {
+        leaves_out |=
+            std::any_of(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(i),
+                        [&](const auto& q) { return q.read == pairs[i].read || q.write == pairs[i].write; });
       }
     }
   }

@@ -68,6 +68,9 @@ struct Model {
       first_copy;  // by buffer: id of the first of its copies (evict, wait_out, fetch for each tier), or -1
   std::vector<TaskId> order;  // required tasks as listed
 
+  // There may be plans that no sequence of this model is: with an optional update in place of another, or of pairs that share a buffer another than
+  // the first.
+  bool leaves_out = false;
   bool has_in_place() const { return !in_place.empty(); }
   bool has_copies() const { return !copies.empty(); }
   std::int32_t evict_of(BufferId b, TierId tier) const {

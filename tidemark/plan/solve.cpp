@@ -16,6 +16,7 @@
 #include "tidemark/plan/fewest.h"
 #include "tidemark/plan/finish.h"
 #include "tidemark/plan/peak.h"
+#include "tidemark/plan/planners.h"
 #include "tidemark/plan/search.h"
 
 namespace tidemark::plan {
@@ -35,20 +36,24 @@ constexpr double kAgain = 0.5;        // of what is left, for a search with fewe
 constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
 constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
 constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
+constexpr std::int32_t kMostForGreedy = 500;     // tasks, for plans of greedy ways as starts beside copies
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 // Steps and live figures of a sequence, as replay sees them.
-Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
-  Timeline line(model);
-  line.assign(runs, 0);
+Plan plan_of(const Problem& problem, std::vector<Step> steps) {
   Plan plan;
-  plan.steps = steps_of(line);
+  plan.steps = std::move(steps);
   const Replay carried_out = replay(problem, plan);
   TIDEMARK_CHECK(carried_out.broken.empty(), "[solve] the search gave no plan: {}", carried_out.broken);
   plan.live_peak = plan.peak = carried_out.live_peak;
   plan.seconds = carried_out.seconds;
   plan.lossy = carried_out.lossy;
   return plan;
+}
+Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
+  Timeline line(model);
+  line.assign(runs, 0);
+  return plan_of(problem, steps_of(line));
 }
 
 // What comes whatever the search does: the model, steps, hash and check.
@@ -76,6 +81,7 @@ class Solver {
     Plan plan;
     if (!bound_.infeasible) plan = best_plan();
     if (bound_.infeasible) prove_impossible(plan);
+    take_given(plan);
     plan.planner = "solve";
     plan.problem = problem_.name;
     plan.problem_hash = hash(problem_);
@@ -99,6 +105,18 @@ class Solver {
     if (!broken.empty())
       fail(Error::Kind::usage,
            "[solve] the warm start is no plan for this problem: {}; give one that checks, or none", broken);
+  }
+
+  // Never worse than the plan to start from, which may be one that the search has no moves to or from.
+  void take_given(Plan& plan) const {
+    if (options_.warm_start == nullptr || !options_.reorder || !options_.recompute || !options_.makers ||
+        !options_.in_place || !options_.tiers)
+      return;
+    Plan given = plan_of(problem_, options_.warm_start->steps);
+    const bool has_plan = plan.status == Plan::Status::feasible;
+    if (given.live_peak > budget_ || (has_plan && plan.seconds <= given.seconds)) return;
+    if (options_.offsets) pack(given, 0.1);
+    if (given.peak <= budget_) plan = std::move(given);
   }
 
   void prove_impossible(Plan& plan) {
@@ -179,9 +197,10 @@ class Solver {
     if (near_by.empty() || !search.start_from_offer(near_by)) {
       if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
       if (!whole.runs.empty()) search.offer(whole.runs);
+      if (again == 0) offer_greedy(search, live);
       search.start();
     }
-    none_exists_ = whole.complete && whole.runs.empty() && live == budget_;
+    none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
     const auto ask = [&](const char* phase) {
       const bool yes = go_on(phase, search.best_seconds());
       if (!yes) limit_.stop();
@@ -205,6 +224,25 @@ class Solver {
     least_peak = search.least_peak();
     tried_all_ = search.tried_all();
     return search.best();
+  }
+
+  // Where copies are on offer the search begins with them; second runs beside what has to be copied anyway may be faster.
+  void offer_greedy(Search& search, Bytes live) const {
+    if (!model_.has_copies() || !options_.recompute || !options_.reorder || model_.tasks > kMostForGreedy)
+      return;
+    for (const char* name : {"greedy", "linearised_greedy"}) {
+      const Plan plan = run_planner(*find_planner(name), problem_,
+                                    {.budget = live,
+                                     .time_limit = 0.02 * options_.time_limit,
+                                     .effort = options_.effort,
+                                     .seed = options_.seed,
+                                     .offsets = false,
+                                     .makers = options_.makers,
+                                     .in_place = options_.in_place,
+                                     .bounds = false});
+      if (plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal)
+        search.offer(runs_of_steps(model_, plan.steps));
+    }
   }
 
   bool fits(const std::vector<TaskId>& runs, Bytes live) const {

@@ -46,7 +46,20 @@ void try_first_step(Loop& loop) {
          "do the same for every scalar, and be compiled with -ffp-contract=off");
 }
 
-// `reserved`, here and below: for what the end takes more than the first state shows.
+// What was predicted. `reserved`, here and below: for what the end takes more than the first state shows.
+void carry_out(Loop& loop, schedule::Schedule& schedule, std::int64_t steps, Bytes reserved,
+               CheckpointReport& report, const std::function<void(Carrier&)>& set) {
+  report.peak += report.beside;
+  Account account;
+  account.add(report.beside);
+  Carrier carrier(loop, account, report);
+  carrier.end = steps;
+  carrier.reserved = reserved;
+  set(carrier);
+  carrier.run(schedule, 0);
+  report.measured_peak = account.peak;
+}
+
 void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, const CheckpointOptions& options,
                      Bytes reserved, CheckpointReport& report) {
   const auto steps = static_cast<std::int64_t>(sizes.size());
@@ -74,17 +87,11 @@ void reverse_unequal(Loop& loop, std::span<const schedule::ChainStep> sizes, con
       *chain.schedule, steps, [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; },
       [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; }, report.forward_steps,
       report.peak, [&](const Action& a) { actions.push_back(a); });
-  report.peak += report.beside;
-  Account account;
-  account.add(report.beside);
-  Carrier carrier(loop, account, report);
-  carrier.end = steps;
-  carrier.reserved = reserved;
-  carrier.tape_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; };
-  carrier.state_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; };
   Recorded recorded(std::move(actions));
-  carrier.run(recorded, 0);
-  report.measured_peak = account.peak;
+  carry_out(loop, recorded, steps, reserved, report, [&](Carrier& carrier) {
+    carrier.tape_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].tape; };
+    carrier.state_bytes = [&](std::int64_t i) { return sizes[static_cast<std::size_t>(i)].state; };
+  });
 }
 
 void reverse_equal(Loop& loop, std::int64_t steps, const Choice& choice, Bytes reserved,
@@ -93,15 +100,8 @@ void reverse_equal(Loop& loop, std::int64_t steps, const Choice& choice, Bytes r
   predict(
       *make(choice, steps), steps, [&](std::int64_t) { return report.state; },
       [&](std::int64_t) { return report.tape; }, report.forward_steps, report.peak);
-  report.peak += report.beside;
-  Account account;
-  account.add(report.beside);
-  Carrier carrier(loop, account, report);
-  carrier.end = steps;
-  carrier.reserved = reserved;
-  carrier.can_measure = true;
-  carrier.run(*make(choice, steps), 0);
-  report.measured_peak = account.peak;
+  carry_out(loop, *make(choice, steps), steps, reserved, report,
+            [](Carrier& carrier) { carrier.can_measure = true; });
 }
 
 CheckpointReport begun(const Loop& loop, std::int64_t steps, const CheckpointOptions& options) {

@@ -16,7 +16,8 @@ std::vector<std::int32_t> articulation_places(const Outline& o) {
                            : o.maker[static_cast<std::size_t>(b)];
       if (m < 0) continue;
       const std::int32_t j = o.place[static_cast<std::size_t>(m)];
-      if (j == static_cast<std::int32_t>(i)) continue;
+      // What begins in a tier and is updated by the backward part has its maker there.
+      if (j == static_cast<std::int32_t>(i) || j >= static_cast<std::int32_t>(n)) continue;
       next[i].push_back(j);
       next[static_cast<std::size_t>(j)].push_back(static_cast<std::int32_t>(i));
     }
