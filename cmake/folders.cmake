@@ -183,9 +183,10 @@ function(tidemark_tests)
     target_compile_options(test_${f} PRIVATE ${TIDEMARK_TEST_FLAGS})
     tidemark_precompiled(test_${f} FLAGS -fPIE ${TIDEMARK_TEST_FLAGS} LIBRARIES simdjson::simdjson GTest::gmock HEADERS <gtest/gtest.h> <gmock/gmock.h>)
     # Suites whose name begins with Slow belong to ./test --slow.
-    # Tests run beside each other: threads that wait by spinning would take the cores from those that work.
-    gtest_discover_tests(test_${f} TEST_FILTER "-Slow*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ENVIRONMENT OMP_WAIT_POLICY=passive)
-    gtest_discover_tests(test_${f} TEST_FILTER "Slow*" TEST_LIST test_${f}_slow DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 7200 LABELS slow ENVIRONMENT OMP_WAIT_POLICY=passive)
+    # Tests run beside each other: threads that wait by spinning would take the cores from those that work. Workspaces grow with threads, and with
+    # them the budgets that fit: two on every machine.
+    gtest_discover_tests(test_${f} TEST_FILTER "-Slow*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ENVIRONMENT OMP_WAIT_POLICY=passive ENVIRONMENT_MODIFICATION TIDEMARK_THREADS=set:2)
+    gtest_discover_tests(test_${f} TEST_FILTER "Slow*" TEST_LIST test_${f}_slow DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 7200 LABELS slow ENVIRONMENT OMP_WAIT_POLICY=passive ENVIRONMENT_MODIFICATION TIDEMARK_THREADS=set:2)
   endforeach()
   # The program from outside; standard Python only. tests/cli/<name>_test.py becomes Cli.<name>.
   find_package(Python3 COMPONENTS Interpreter)

@@ -9,13 +9,21 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <vector>
 
 namespace tidemark {
 
-int hardware_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int hardware_threads() {
+  static const int threads = [] {
+    const char* asked = std::getenv("TIDEMARK_THREADS");
+    const int number = asked == nullptr ? 0 : std::atoi(asked);
+    return number > 0 ? number : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }();
+  return threads;
+}
 
 namespace detail {
 namespace {

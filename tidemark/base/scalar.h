@@ -70,7 +70,7 @@ inline float log(float x) {
   const bool small = x < std::numeric_limits<float>::min();
   const auto bits = std::bit_cast<std::int32_t>(small ? x * 8388608.0f : x);
   // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
-  const std::int32_t e = (bits - 0x3f3504f3) >> 23;
+  const auto e = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits) - 0x3f3504f3u) >> 23;
   const float f =
       std::bit_cast<float>(bits - static_cast<std::int32_t>(static_cast<std::uint32_t>(e) << 23)) - 1.0f;
   const float n = static_cast<float>(e) - (small ? 23.0f : 0.0f);

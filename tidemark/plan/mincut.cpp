@@ -2,6 +2,7 @@
 #include "tidemark/plan/mincut.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tidemark::plan {
 
@@ -85,7 +86,8 @@ void MinCut::block() {
         }
         if (residual(e) == 0) keep = i;
       }
-      value_ += push;
+      // Some hundred paths of nearly no limit may come to more than a number holds: less is a true bound still.
+      value_ = std::min(value_, std::numeric_limits<Flow>::max() - push) + push;
       path_.resize(keep);
       v = path_.empty() ? kSource : arcs_[at(path_.back())].to;
       continue;
