@@ -4,18 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <filesystem>
-#include <thread>
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
-#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
-#include "tidemark/ops/views.h"
 #include "tidemark/plan/diff.h"
 
 namespace tidemark {
@@ -158,48 +154,6 @@ TEST_F(PlanCacheTest, APlanIsSavedAndRunAsItIs) {
   EXPECT_THAT(refused(options, 128), testing::HasSubstr("its peak is"));
   options.plan_file = folder_ + "/none.json";
   EXPECT_THAT(refused(options, 128), testing::HasSubstr("none.json"));
-}
-
-// Loops' areas are part of the problem: they come out the same when the program is compiled again, however busy the process is.
-TEST_F(PlanCacheTest, APlanOfSeveralLoopsIsForTheSameProgramAgain) {
-  fs::create_directories(folder_);
-  const auto loops = [](const Tensor& w, const Tensor& x) {
-    Tensor y = scan(8, x, [&](const Tensor& s) { return s + 0.1 * tanh(roll(s, 1, 1) * 0.5 - x); });
-    y = scan(3, y, [&](const Tensor& s) {
-      const Tensor q = scan(4, s, [&](const Tensor& t) { return tanh(matmul(t, w)) + 0.1 * t; });
-      return 0.5 * s + relu(q);
-    });
-    return mean(square(tanh(matmul(y, w))));
-  };
-  // The gradient of a gradient: many loops.
-  const auto twice = [&](const Tensor& w, const Tensor& x) {
-    return grad([&](const Tensor& p) { return loops(p, x) + 0.1 * sum(square(grad(loops)(p, x))); })(w);
-  };
-  const Tensor w = full({32, 32}, 0.03), x = full({64, 32}, 0.3);
-  CompileOptions options{.memory = 0.7, .device = cpu({.threads = 1}), .time_limit = 0.02, .makers = false, .correct = false};
-  auto f = compile(twice, options);
-  const Compiled& c = f.plan_for(w, x);
-  options.plan_file = folder_ + "/loops.json";
-  write_file(options.plan_file, plan::write_plan(c.problem(), c.plan()));
-  // The planner's seconds are the process's.
-  std::atomic<bool> stop = false;
-  std::vector<std::jthread> others;
-  for (int k = 0; k < 3; ++k) {
-    others.emplace_back([&] {
-      while (!stop.load()) {
-      }
-    });
-  }
-  std::string refused, hash;
-  try {
-    auto g = compile(twice, options);
-    hash = plan::hash(g.plan_for(w, x).problem());
-  } catch (const Error& e) {
-    refused = e.what();
-  }
-  stop = true;
-  EXPECT_EQ(refused, "");
-  EXPECT_EQ(hash, plan::hash(c.problem()));
 }
 
 // Kernels sum in an order of their own for each number of threads: what is kept for one serves no other.

@@ -377,26 +377,11 @@ struct Try {
   double seconds = 0;
 };
 
-// Rounds of search, about as many as the time has room for on a usual machine: what is chosen depends on the program and its options
-// alone, so that a plan that was kept is one for the same program when that is compiled again, however busy the machine is.
-std::int64_t rounds_for(double time_limit, std::size_t tasks) {
-  constexpr double kRound = 2e-6;  // seconds, for each task
-  constexpr double kFew = 10, kMany = 200;
-  const double rounds = time_limit / (kRound * static_cast<double>(std::max<std::size_t>(tasks, 1)));
-  return static_cast<std::int64_t>(std::clamp(rounds, kFew, kMany));
-}
-
-// The clock stops only what takes many times as long as it should.
-constexpr double kLongest = 10;
-
 Try attempt(const Graph& g, Bytes budget, const PoseOptions& options, double time_limit) {
   const plan::Problem problem = pose(g, options).problem;
   const plan::Plan all = plan::run_planner(*plan::find_planner("store_all"), problem, {});
   if (all.peak <= budget) return {true, all.seconds};
-  plan::Options solve{.budget = budget,
-                      .time_limit = std::max(8 * time_limit, kLongest),
-                      .effort = rounds_for(time_limit, problem.tasks.size()),
-                      .bounds = false};
+  plan::Options solve{.budget = budget, .time_limit = time_limit, .effort = 200, .bounds = false};
   const plan::Plan plan = plan::solve(problem, solve);
   return {plan.status == plan::Plan::Status::feasible || plan.status == plan::Plan::Status::optimal,
           plan.seconds};

@@ -68,8 +68,7 @@ class ProgramKernel final : public Kernel {
   Bytes table_ = 0;
 };
 
-constexpr double kSeconds = 0.3;  // what loops inside have for their choice, in rounds (rounds_for)
-constexpr double kLongest = 5;  // a stop for bodies that are very large; the effort decides otherwise
+constexpr double kSeconds = 0.3;  // a stop for bodies that are very large; the effort decides otherwise
 constexpr std::int64_t kEffort = 40;
 
 }  // namespace
@@ -99,7 +98,7 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   const std::size_t inputs = region.inputs.size();
   const auto kept = std::make_shared<const Posed>(pose(std::move(g), options));
   const Posed& posed = *kept;
-  plan::Options solve_options{.time_limit = kLongest, .effort = kEffort};
+  plan::Options solve_options{.time_limit = kSeconds, .effort = kEffort};
   plan::Plan plan;
   if (budget == kWhatever) {
     plan = plan::run_planner(*plan::find_planner("store_all"), posed.problem, solve_options);
