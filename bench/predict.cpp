@@ -163,16 +163,18 @@ void run(const Case& c) {
     steps.record(&timeline);
     double last = 0;
     const std::vector<double> later = steps.take(10, &last);
-    const double inside = 1e-9 * static_cast<double>(timeline.entries.back().end_ns - timeline.entries[0].begin_ns);
+    const double inside =
+        1e-9 * static_cast<double>(timeline.entries.back().end_ns - timeline.entries[0].begin_ns);
     const double drift = off(fixed.speed(), speed);
     const double measured = median(later);
     const double spread =
         off(median({later.begin(), later.begin() + 5}), median({later.begin() + 5, later.end()}));
     rows.push_back({off(now.predicted, measured), spread, drift});
-    std::printf("%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %6.1f %% %6d\n",
-                c.name, 100 * part, before.predicted * 1e3, before.measured * 1e3,
-                off(before.predicted, before.measured), now.predicted * 1e3, measured * 1e3, rows.back().off,
-                spread, drift, 100 * (1 - inside / last), now.corrections);
+    std::printf(
+        "%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %6.1f %% %6d\n",
+        c.name, 100 * part, before.predicted * 1e3, before.measured * 1e3,
+        off(before.predicted, before.measured), now.predicted * 1e3, measured * 1e3, rows.back().off, spread,
+        drift, 100 * (1 - inside / last), now.corrections);
     std::fflush(stdout);
     if (show_kinds && part == kParts[std::size(kParts) - 1]) print_kinds(compiled, *alone, timeline);
   }

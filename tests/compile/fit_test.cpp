@@ -125,13 +125,17 @@ TEST(Fit, WhatWasNotFoundIsLookedAtAgain) {
     plan::Problem p{.name = "chain"};
     for (std::int64_t i = 0; i < n; ++i) {
       p.buffers.push_back({.name = fmt::format("a{}", i), .bytes = 10});
-      p.tasks.push_back({.name = p.buffers.back().name, .writes = {static_cast<plan::BufferId>(i)}, .seconds = 1});
+      p.tasks.push_back(
+          {.name = p.buffers.back().name, .writes = {static_cast<plan::BufferId>(i)}, .seconds = 1});
       if (i > 0) p.tasks.back().reads = {static_cast<plan::BufferId>(i - 1)};
     }
     for (std::int64_t i = n; i-- > 0;) {
       const auto b = static_cast<plan::BufferId>(p.buffers.size());
       p.buffers.push_back({.name = fmt::format("b{}", i), .bytes = 10});
-      p.tasks.push_back({.name = p.buffers.back().name, .reads = {static_cast<plan::BufferId>(i)}, .writes = {b}, .seconds = 1});
+      p.tasks.push_back({.name = p.buffers.back().name,
+                         .reads = {static_cast<plan::BufferId>(i)},
+                         .writes = {b},
+                         .seconds = 1});
       if (b > n) p.tasks.back().reads.push_back(b - 1);
     }
     p.outputs = {static_cast<plan::BufferId>(p.buffers.size() - 1)};

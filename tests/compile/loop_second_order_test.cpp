@@ -27,9 +27,12 @@ Tensor by_scan(const Tensors& in) {
   return sum(square(scan(40, in[0], [&](const Tensor& u) { return advanced(u, in); })));
 }
 Tensor by_while(const Tensors& in) {
-  const auto last = while_loop([&](const Tensor& u) { return sum(square(u)) < 2e4; },
-                               [&](const Tensor& u) { return u * 1.05 + 0.01 * sin(in[1] * u) + 0.05 * in[2] * u * u / (1.0 + square(u)); }, in[0],
-                               {.max_trips = 120});
+  const auto last =
+      while_loop([&](const Tensor& u) { return sum(square(u)) < 2e4; },
+                 [&](const Tensor& u) {
+                   return u * 1.05 + 0.01 * sin(in[1] * u) + 0.05 * in[2] * u * u / (1.0 + square(u));
+                 },
+                 in[0], {.max_trips = 120});
   return sum(square(last.state) * in[1]);
 }
 // The branch is another one in about every other step.
@@ -51,7 +54,8 @@ Tensor by_cond_of_loops(const Tensors& in) {
 Tensor by_nest(const Tensors& in) {
   return sum(square(scan(8, in[0], [&](const Tensor& s) {
     return 0.1 * in[1] + while_loop([&](const Tensor& u) { return sum(square(u)) < 60.0; },
-                                    [&](const Tensor& u) { return u * 1.1 + 0.01 * sin(in[2] * u); }, 0.5 * s, {.max_trips = 20})
+                                    [&](const Tensor& u) { return u * 1.1 + 0.01 * sin(in[2] * u); }, 0.5 * s,
+                                    {.max_trips = 20})
                              .state;
   })));
 }
@@ -73,7 +77,10 @@ void expect_bits(const Tensors& a, const Tensors& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     ASSERT_EQ(a[i].type(), b[i].type());
-    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(), static_cast<std::size_t>(a[i].type().bytes())), 0) << i;
+    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(),
+                          static_cast<std::size_t>(a[i].type().bytes())),
+              0)
+        << i;
   }
 }
 
@@ -120,11 +127,13 @@ TEST_P(SecondOrder, AgreesWithDifferences) {
   const Tensors got = second(c.f, in, c.product);
   const double h = 1e-6;
   Tensors up, down;
-  for (std::size_t i = 0; i < in.size(); ++i) up.push_back(in[i] + h * along[i]), down.push_back(in[i] - h * along[i]);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    up.push_back(in[i] + h * along[i]), down.push_back(in[i] - h * along[i]);
   if (!c.product) {
     double slope = 0;
     for (std::size_t i = 0; i < in.size(); ++i) slope += sum(got[i] * along[i]).item<double>();
-    const double difference = (of_gradient(c.f, up).item<double>() - of_gradient(c.f, down).item<double>()) / (2 * h);
+    const double difference =
+        (of_gradient(c.f, up).item<double>() - of_gradient(c.f, down).item<double>()) / (2 * h);
     EXPECT_NEAR(slope, difference, 1e-6 * (1 + std::abs(slope)));
     return;
   }
@@ -133,17 +142,22 @@ TEST_P(SecondOrder, AgreesWithDifferences) {
     double scale = 1;
     for (const double v : got[i].data<double>()) scale = std::max(scale, std::abs(v));
     for (std::size_t k = 0; k < 96; ++k)
-      ASSERT_NEAR(got[i].data<double>()[k], (a[i].data<double>()[k] - b[i].data<double>()[k]) / (2 * h), 1e-5 * scale) << i << " " << k;
+      ASSERT_NEAR(got[i].data<double>()[k], (a[i].data<double>()[k] - b[i].data<double>()[k]) / (2 * h),
+                  1e-5 * scale)
+          << i << " " << k;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, SecondOrder,
-                         ::testing::Values(Case{"scan", by_scan, true}, Case{"scan_twice", by_scan, false}, Case{"while_loop", by_while, true},
-                                           // Three loops read what the first has kept, and how many steps there are is not known.
-                                           Case{"while_loop_twice", by_while, false, 1.0}, Case{"cond", by_cond, true}, Case{"cond_twice", by_cond, false},
-                                           Case{"cond_of_loops", by_cond_of_loops, true}, Case{"cond_of_loops_twice", by_cond_of_loops, false},
-                                           Case{"nest", by_nest, true}, Case{"nest_twice", by_nest, false}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Of, SecondOrder,
+    ::testing::Values(Case{"scan", by_scan, true}, Case{"scan_twice", by_scan, false},
+                      Case{"while_loop", by_while, true},
+                      // Three loops read what the first has kept, and how many steps there are is not known.
+                      Case{"while_loop_twice", by_while, false, 1.0}, Case{"cond", by_cond, true},
+                      Case{"cond_twice", by_cond, false}, Case{"cond_of_loops", by_cond_of_loops, true},
+                      Case{"cond_of_loops_twice", by_cond_of_loops, false}, Case{"nest", by_nest, true},
+                      Case{"nest_twice", by_nest, false}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace tidemark

@@ -299,9 +299,13 @@ TEST(Loops, OfUnknownLengthInsideStepsAndMoreThanTheMost) {
 TEST(Loops, StepsThatDifferInTimeAreAlikeInBytes) {
   const auto f = [](const Tensors& in) {
     return sum(square(scan(20, in[0], [&](const Tensor& s) {
-      const Tensor calm = cond(sum(s * in[2]) > 0.0, [&](const Tensor& x) { return x - 0.2 * in[1]; }, [&](const Tensor& x) { return sin(x) + 0.1 * in[2]; }, s);
-      return 0.3 * while_loop([&](const Tensor& x) { return sum(square(x)) < 40.0; }, [&](const Tensor& x) { return x * 1.15 + 0.01 * sin(in[1] * x); }, calm,
-                              {.max_trips = 80}).state;
+      const Tensor calm = cond(
+          sum(s * in[2]) > 0.0, [&](const Tensor& x) { return x - 0.2 * in[1]; },
+          [&](const Tensor& x) { return sin(x) + 0.1 * in[2]; }, s);
+      return 0.3 * while_loop([&](const Tensor& x) { return sum(square(x)) < 40.0; },
+                              [&](const Tensor& x) { return x * 1.15 + 0.01 * sin(in[1] * x); }, calm,
+                              {.max_trips = 80})
+                       .state;
     })));
   };
   const auto step = [&](const Tensors& x) { return value_and_grad(f)(x); };
@@ -310,7 +314,8 @@ TEST(Loops, StepsThatDifferInTimeAreAlikeInBytes) {
   const Bytes most = all.plan_for(rod(64)).peak_predicted();
   for (const Budget& budget : {Budget(most / 2), Budget(most / 4), Budget::minimum()}) {
     auto compiled = compile(step, {.memory = budget, .time_limit = 0.1});
-    for (const double scale : {0.02, 0.3, 1.0, 9.0}) {  // from many inner steps in the first step to none in it
+    for (const double scale :
+         {0.02, 0.3, 1.0, 9.0}) {  // from many inner steps in the first step to none in it
       Tensors in = rod(64);
       in[0] = scale * in[0];
       const Tensors wanted = copies(flatten(all(in)));

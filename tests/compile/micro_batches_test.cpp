@@ -328,10 +328,13 @@ TEST(MicroBatches, CutOpsThatLookAtOtherAxes) {
     EXPECT_EQ(split_up.plan_for(w, x).micro_batches(), 4) << what;
     EXPECT_NEAR(parts.value.template item<float>(), whole.value.template item<float>(), 1e-5) << what;
     for (std::size_t i = 0; i < 36; ++i)
-      EXPECT_NEAR(parts.grad.template data<float>()[i], whole.grad.template data<float>()[i], 1e-5) << what << " " << i;
+      EXPECT_NEAR(parts.grad.template data<float>()[i], whole.grad.template data<float>()[i], 1e-5)
+          << what << " " << i;
   };
-  near("sort", [](const Tensor& w, const Tensor& x) { return mean(square(sort(tanh(matmul(x, w))).values * x)); });
-  near("sort along another axis", [](const Tensor& w, const Tensor& x) { return mean(square(sort(matmul(x, w), 1).values * x)); });
+  near("sort",
+       [](const Tensor& w, const Tensor& x) { return mean(square(sort(tanh(matmul(x, w))).values * x)); });
+  near("sort along another axis",
+       [](const Tensor& w, const Tensor& x) { return mean(square(sort(matmul(x, w), 1).values * x)); });
   near("top_k", [](const Tensor& w, const Tensor& x) { return mean(square(top_k(matmul(x, w), 3).values)); });
   near("fft", [](const Tensor& w, const Tensor& x) {
     const Complex q = rfft(matmul(x, w));
@@ -353,7 +356,8 @@ TEST(MicroBatches, CutOpsThatLookAtOtherAxes) {
   near("cholesky", [&](const Tensor& w, const Tensor& x) { return mean(square(cholesky(matrices(w, x)))); });
   near("call", [](const Tensor& w, const Tensor& x) {
     const auto block = [&](const Tensor& t) { return tanh(matmul(t, w)); };
-    const Tensor y = call("block", [&](const Tensor& t) { return x + call("inner", block, t); }, x);
+    const Tensor y = call(
+        "block", [&](const Tensor& t) { return x + call("inner", block, t); }, x);
     return mean(square(scan(2, y, [&](const Tensor& s) { return call("step", block, s); })));
   });
 }
@@ -366,8 +370,12 @@ TEST(MicroBatches, OpsAlongTheAxisOfSamplesAreRefusedWithTheirLine) {
     y[Slice{0, 2}] = 0.5;
     return sum(y);
   });
-  EXPECT_NE(written.find("samples are coupled: update_slice (micro_batches_test.cpp:"), std::string::npos) << written;
-  const std::string inside = refused([](const Tensor& x) { return sum(call("block", [](const Tensor& t) { return cumsum(t, 0); }, x)); });
+  EXPECT_NE(written.find("samples are coupled: update_slice (micro_batches_test.cpp:"), std::string::npos)
+      << written;
+  const std::string inside = refused([](const Tensor& x) {
+    return sum(call(
+        "block", [](const Tensor& t) { return cumsum(t, 0); }, x));
+  });
   EXPECT_NE(inside.find("samples are coupled: cumsum (micro_batches_test.cpp:"), std::string::npos) << inside;
 }
 

@@ -43,12 +43,14 @@ constexpr Bytes kCopies = 1_KiB;  // that a folder takes, and more
 template <typename Until>
 void killed(const char* name, const Until& until, Bytes states, Bytes disk, std::uint64_t seed) {
   const Folder folder(name);
-  const auto expected = numbers_of(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB}));
+  const auto expected =
+      numbers_of(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB}));
   killing::kill_and_resume(
       flow_step,
       [&](const auto& step) {
-        const CheckpointReport one =
-            checkpointed(compiled(flow_step, native()), flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB}).report;
+        const CheckpointReport one = checkpointed(compiled(flow_step, native()), flow_loss, flow_start(),
+                                                  kControl, 80, {.memory = 1_GiB})
+                                         .report;
         const CheckpointOptions options{.memory = one.beside + one.tape + states * one.state + kCopies,
                                         .folder = folder.path(),
                                         .disk = disk,
@@ -58,8 +60,8 @@ void killed(const char* name, const Until& until, Bytes states, Bytes disk, std:
         const CheckpointReport& r = g.report;
         const std::int64_t left = r.resumed_at < 0 ? 80 : r.resumed_at;
         if (r.compiled_steps != left || r.taped_steps != 0)
-          fail(Error::Kind::internal, "{} steps compiled and {} taped of {}: {}", r.compiled_steps, r.taped_steps, left,
-               r.not_compiled);
+          fail(Error::Kind::internal, "{} steps compiled and {} taped of {}: {}", r.compiled_steps,
+               r.taped_steps, left, r.not_compiled);
         return g;
       },
       expected, 2, 140, seed);
@@ -76,7 +78,8 @@ TEST(NativeStepsOnDisk, UntilTheyEndTheyAreKilledAndGoOnToo) {
 
 // Every budget, with a folder and without: the tape's bits.
 TEST(NativeStepsOnDisk, UntilTheyEndEveryBudgetGivesTheTapesBits) {
-  const auto expected = numbers_of(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB}));
+  const auto expected =
+      numbers_of(checkpointed(flow_step, flow_loss, flow_start(), kControl, 80, {.memory = 1_GiB}));
   const auto step = compiled(flow_step, native());
   const auto all = checkpointed(step, flow_loss, flow_start(), kControl, kEnds, {.memory = 1_GiB});
   EXPECT_EQ(numbers_of(all), expected);
@@ -106,7 +109,8 @@ TEST(NativeStepsOnDisk, FloatsAreLeftToTheTapeWithItsBits) {
   const Folder folder("tidemark-native-floats-");
   const auto step = compiled(flow_step, native());
   for (const Bytes memory : {64_KiB, 1_GiB}) {
-    const CheckpointOptions options{.memory = memory, .folder = folder.path(), .disk = 1_KiB, .disk_seconds = 0};
+    const CheckpointOptions options{
+        .memory = memory, .folder = folder.path(), .disk = 1_KiB, .disk_seconds = 0};
     for (const auto& g : {checkpointed(step, flow_loss, start, control, 80, options),
                           checkpointed(step, flow_loss, start, control, kEnds, options)}) {
       EXPECT_EQ(g.value, taped.value);

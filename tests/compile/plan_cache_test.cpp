@@ -253,8 +253,11 @@ TEST(Shapes, ABucketThatDoesNotFitIsNamedOnceAndNothingIsLost) {
     EXPECT_EQ(bits(got.w), bits(wanted.w)) << rows;
     w = std::move(got.w);
   }
-  EXPECT_THAT([&] { f(w, full({4096, 16}, 0.5)); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("does not fit 100.00 KiB")));
+  EXPECT_THAT(
+      [&] {
+        f(w, full({4096, 16}, 0.5));
+      },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("does not fit 100.00 KiB")));
 }
 
 // A device with less memory than it says.

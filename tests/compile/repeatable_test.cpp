@@ -155,7 +155,10 @@ int prints = 0;
 // Has an effect: a step that starts over must not have it twice.
 const Op print_op{.name = "print",
                   .doc = "",
-                  .infer = [](const InferArgs&) { return std::vector<Type>{Type{Shape{}, DType::f32}}; },
+                  .infer =
+                      [](const InferArgs&) {
+                        return std::vector<Type>{Type{Shape{}, DType::f32}};
+                      },
                   .facts = {.zero_derivative = true, .effect = true},
                   .reference =
                       [](const KernelSpec&) {
@@ -169,12 +172,14 @@ constexpr std::int64_t kWide = 256, kRows = 1030;  // products that take longer 
 Weights wide(bool positive) {
   Weights p;
   for (int i = 0; i < 8; ++i)
-    p.ws.push_back(positive ? full({kWide, kWide}, 0.005)
-                            : reshape(sin(cast(arange(kWide * kWide), DType::f32) * (i + 1.3)) * 0.1, {kWide, kWide}));
+    p.ws.push_back(
+        positive ? full({kWide, kWide}, 0.005)
+                 : reshape(sin(cast(arange(kWide * kWide), DType::f32) * (i + 1.3)) * 0.1, {kWide, kWide}));
   return p;
 }
 Tensor wide_batch(bool positive) {
-  return positive ? full({kRows, kWide}, 1.0) : reshape(cos(cast(arange(kRows * kWide), DType::f32)), {kRows, kWide});
+  return positive ? full({kRows, kWide}, 1.0)
+                  : reshape(cos(cast(arange(kRows * kWide), DType::f32)), {kRows, kWide});
 }
 int encodes(const Compiled& c) {
   int n = 0;
@@ -192,7 +197,8 @@ void counts_once_a_step(F f, int& count, bool coded) {
   auto all = compile(value_and_grad(f), {.device = device});
   const Compiled& most = all.plan_for(wide(false), wide_batch(false));
   const Bytes budget = (most.smallest(0.3).plan.peak + most.plan().peak) / 2;
-  auto step = compile(value_and_grad(f), {.memory = budget, .device = device, .time_limit = 0.6, .correct = false});
+  auto step =
+      compile(value_and_grad(f), {.memory = budget, .device = device, .time_limit = 0.6, .correct = false});
   const Compiled& c = step.plan_for(wide(false), wide_batch(false));
   if (coded)
     ASSERT_GT(encodes(c), 0);

@@ -97,7 +97,8 @@ TEST(LoopNests, SomeAtRandom) { EXPECT_GT(nests(20'000, 20'025).budgets, 5); }
 class CompiledLoopNests : public ::testing::TestWithParam<int> {};
 TEST_P(CompiledLoopNests, SomeWithStatesInTiers) {
   const auto first = 21'000 + static_cast<std::uint64_t>(GetParam()) * 5;
-  const Met met = nests(first, first + 5, {.native = true, .states = GetParam() % 2 == 0 ? Where::host : Where::disk});
+  const Met met =
+      nests(first, first + 5, {.native = true, .states = GetParam() % 2 == 0 ? Where::host : Where::disk});
   EXPECT_GT(met.in_tiers, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Sixths, CompiledLoopNests, ::testing::Range(0, 6));

@@ -174,7 +174,8 @@ TEST(While, StatesGoToHostAndDisk) {
 
 // Steps that are compiled, between states that the executor brings.
 TEST(While, StatesInTiersStandBetweenNativeSteps) {
-  CompileOptions options{.memory = 72_KiB, .native = true, .native_cache = std::string(TIDEMARK_BINARY_DIR) + "/native_cache"};
+  CompileOptions options{
+      .memory = 72_KiB, .native = true, .native_cache = std::string(TIDEMARK_BINARY_DIR) + "/native_cache"};
   for (const TierSpec& tier : {quick(host(1_MiB)), quick(disk(::testing::TempDir(), 1_MiB))}) {
     options.tiers = {tier};
     const std::string line = check<false>(options);
@@ -203,7 +204,8 @@ TEST(While, StatesInATierAreThoseThatAreUsed) {
     EXPECT_EQ(bits(flatten(f(in))), wanted<true>(steps));
     const bool wrote = writes > 0, read = reads > 0;
     used += wrote && read ? 1 : 0;
-    for (const auto& [kind, meets] : {std::pair{Fault::full, wrote}, {Fault::damaged, read}, {Fault::cut, read}}) {
+    for (const auto& [kind, meets] :
+         {std::pair{Fault::full, wrote}, {Fault::damaged, read}, {Fault::cut, read}}) {
       fault = kind;
       if (meets)
         EXPECT_THROW(f(in), Error);

@@ -230,7 +230,8 @@ TEST(Call, IsTheFunctionUnderAName) {
   const Graph g = trace([&](const Tensor& y) { return grad(f)(y); }, x);
   EXPECT_NE(print(g).find("name: \"cube.vjp\""), std::string::npos);
   const Graph plain = trace(f, x);
-  const auto node = std::find_if(plain.nodes.begin(), plain.nodes.end(), [](const Node& n) { return n.op == &call_op; });
+  const auto node =
+      std::find_if(plain.nodes.begin(), plain.nodes.end(), [](const Node& n) { return n.op == &call_op; });
   ASSERT_NE(node, plain.nodes.end());
   EXPECT_EQ(to_string(node->loc).find("scan_test.cpp:"), 0u) << to_string(node->loc);
 }

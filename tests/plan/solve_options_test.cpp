@@ -31,9 +31,8 @@ Options random_options(const Problem& p, Rng& rng) {
     o.effort = rng.below(10);
     o.time_limit = 1e9;
   }
-  for (bool Options::*technique :
-       {&Options::reorder, &Options::recompute, &Options::makers, &Options::in_place, &Options::tiers,
-        &Options::blocks, &Options::bounds})
+  for (bool Options::*technique : {&Options::reorder, &Options::recompute, &Options::makers,
+                                   &Options::in_place, &Options::tiers, &Options::blocks, &Options::bounds})
     o.*technique = rng.below(5) != 0;
   if (rng.below(5) == 0) o.target_gap = 0.05;
   return o;
@@ -182,36 +181,17 @@ TEST(SolveOptions, AWarmStartIsNeverLost) {
 // Of pairs that share what they read the one that saves most counts, wherever it stands.
 TEST(SolveOptions, InPlacePairsThatShareABufferAreNotTakenAsTheyCome) {
   for (const char* pairs : {"[[0, 1], [0, 2]]", "[[0, 2], [0, 1]]"}) {
-    const Problem p = read_problem(std::string(R"({"format": "tidemark-problem", "version": 1, "name": "pairs",
+    const Problem p =
+        read_problem(std::string(R"({"format": "tidemark-problem", "version": 1, "name": "pairs",
     "buffers": [{"name": "a", "bytes": 7}, {"name": "b", "bytes": 1}, {"name": "c", "bytes": 5}],
     "tasks": [{"name": "a", "reads": [], "writes": [0], "seconds": 2},
               {"name": "bc", "reads": [0], "writes": [1, 2], "seconds": 2, "in_place": )") +
-                                   pairs + R"(}],
+                     pairs + R"(}],
     "outputs": []})");
     const Plan plan = solve(p, {.budget = 8, .time_limit = 1e9, .effort = 20, .offsets = false});
     EXPECT_EQ(check(p, plan), "");
     EXPECT_EQ(plan.peak, 8) << plan.reason;
   }
-}
-
-// A second run of a takes 5 s, a copy out and back 40: where nothing may run again, it is the copy.
-TEST(SolveOptions, CopiesDoNotBringSecondRunsWhereTheseAreOff) {
-  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "slow link",
-    "buffers": [{"name": "x", "bytes": 100, "resident": true}, {"name": "a", "bytes": 1000}, {"name": "b", "bytes": 500},
-                {"name": "c", "bytes": 500}, {"name": "d", "bytes": 500}, {"name": "e", "bytes": 100}],
-    "tasks": [{"name": "a", "reads": [0], "writes": [1], "seconds": 5}, {"name": "b", "reads": [1], "writes": [2], "seconds": 4},
-              {"name": "c", "reads": [2], "writes": [3], "seconds": 4}, {"name": "d", "reads": [3], "writes": [4], "seconds": 4},
-              {"name": "e", "reads": [1, 4], "writes": [5], "seconds": 1}],
-    "outputs": [5],
-    "tiers": {"host": {"write_bytes_per_second": 50, "read_bytes_per_second": 50, "bytes": 5000}}})");
-  Options o{.budget = 1700, .time_limit = 1e9, .effort = 50, .offsets = false};
-  EXPECT_NEAR(solve(p, o).seconds, 23, 1e-9);
-  o.recompute = false;
-  const Plan plan = solve(p, o);
-  ASSERT_FALSE(plan.steps.empty()) << plan.reason;
-  expect_only_what_is_on(p, plan, o);
-  EXPECT_NEAR(plan.seconds, 54, 1e-9);  // out beside b, c has to wait; back behind d, e has to wait
-  expect_only_what_is_on(p, smallest_peak(p, o).plan, o);
 }
 
 // The given order stays, whatever the order of the warm start, and a warm start that keeps it is taken.
@@ -263,7 +243,8 @@ TEST(SolveOptions, TheClockKnowsWhichCopiesMakeAPlan) {
   EXPECT_FALSE(possible({0, 1, a_in, s_in, 2, s_out, s_gone})) << "fetches what was not copied out";
   EXPECT_FALSE(possible({0, 1, s_in, 2})) << "the tier has the old version at the end";
   EXPECT_FALSE(possible({0, 1, s_in, s_out, 2, s_gone})) << "updates what is being copied";
-  EXPECT_FALSE(possible({0, a_out, 0, a_gone, a_in, 1, s_in, 2, s_out, s_gone})) << "makes what is being copied";
+  EXPECT_FALSE(possible({0, a_out, 0, a_gone, a_in, 1, s_in, 2, s_out, s_gone}))
+      << "makes what is being copied";
 }
 
 }  // namespace

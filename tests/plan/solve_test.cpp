@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <queue>
+#include <set>
 
 #include "random_problem.h"
 #include "tidemark/base/error.h"
@@ -338,6 +339,26 @@ TEST(Solve, CopiesBesideTheComputation) {
   const Plan without = solve(p, o);
   ASSERT_TRUE(has_plan(without));
   EXPECT_NEAR(without.seconds, 23.0, 1e-9);
+}
+
+// A second run of a takes 5 s, a copy out and back 40: where nothing may run again, it is the copy.
+TEST(Solve, CopiesDoNotBringSecondRunsWhereTheseAreOff) {
+  Problem p = chain_with_host();
+  p.tiers[0].write_bytes_per_second = p.tiers[0].read_bytes_per_second = 50;
+  Options o = rounds(1700, 50);
+  EXPECT_NEAR(solve(p, o).seconds, 23, 1e-9);
+  o.recompute = false;
+  const Plan plan = solve(p, o);
+  ASSERT_TRUE(has_plan(plan)) << plan.reason;
+  EXPECT_NEAR(plan.seconds, 54, 1e-9);  // out beside b, c has to wait; back behind d, e has to wait
+  for (const Plan& each : {plan, smallest_peak(p, o).plan}) {
+    std::set<TaskId> run;
+    for (const Step& s : each.steps) {
+      if (s.kind == Step::Kind::run) {
+        EXPECT_TRUE(run.insert(s.id).second) << s.id;
+      }
+    }
+  }
 }
 
 TEST(Solve, TakesTheFasterWayThatFits) {

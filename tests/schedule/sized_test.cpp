@@ -189,7 +189,8 @@ TEST(Sized, AsAScheduleItKeepsToItsBytesAndIsNeverWorseThanRevolve) {
       for (const std::int64_t steps : {1, 2, 9, 60, 333}) {
         for (const Bytes more : {0, 5, 31, 100, 1000}) {
           const Bytes bytes = state + tape + more;
-          SCOPED_TRACE(testing::Message() << steps << " steps of " << state << ", tapes of " << tape << ", " << bytes);
+          SCOPED_TRACE(testing::Message()
+                       << steps << " steps of " << state << ", tapes of " << tape << ", " << bytes);
           const Limits limits{.steps = steps,
                               .state_bytes = [&](std::int64_t) { return state; },
                               .tape_bytes = [&](std::int64_t) { return tape; },
@@ -216,7 +217,8 @@ TEST(Sized, NoStepIsRunMoreOftenThanRepeatsSay) {
       const auto most_runs = [&](Schedule& schedule) {
         std::vector<std::int64_t> runs(static_cast<std::size_t>(steps));
         const Replay r = replay(schedule, {.steps = steps}, [&](const Action& a) {
-          for (std::int64_t i = a.from; a.kind == Action::Kind::advance && i < a.to; ++i) ++runs[static_cast<std::size_t>(i)];
+          for (std::int64_t i = a.from; a.kind == Action::Kind::advance && i < a.to; ++i)
+            ++runs[static_cast<std::size_t>(i)];
         });
         EXPECT_EQ(r.broken, "");
         return *std::max_element(runs.begin(), runs.end());
@@ -224,7 +226,8 @@ TEST(Sized, NoStepIsRunMoreOftenThanRepeatsSay) {
       const std::int64_t repeats = repetition(steps, slots);
       EXPECT_EQ(most_runs(*revolve(steps, slots)), repeats + 1) << steps << " " << slots;
       for (const Bytes tape : {1, 4, 30})
-        EXPECT_LE(most_runs(*sized(steps, 4, tape, 4 * slots + tape)), repeats + 1) << steps << " " << slots << " " << tape;
+        EXPECT_LE(most_runs(*sized(steps, 4, tape, 4 * slots + tape)), repeats + 1)
+            << steps << " " << slots << " " << tape;
     }
   }
 }

@@ -65,7 +65,8 @@ TEST(TierSplits, NeverSlowerThanHRevolve) {
 
 // Many places, and more steps than the grid: each step's price and what is written and read, as a driver has them that copies between steps.
 TEST(TierSplits, ManyPlacesAndLongLoopsComeNearHRevolveToo) {
-  const auto ratio = [](std::int64_t steps, std::int64_t slots, std::int64_t places, double copy, std::int64_t grid) {
+  const auto ratio = [](std::int64_t steps, std::int64_t slots, std::int64_t places, double copy,
+                        std::int64_t grid) {
     TierPrices p{.write = copy, .read = copy, .hidden = false};
     p.leaf = [=](std::int64_t n) {
       n = std::min(n, steps);
@@ -87,7 +88,8 @@ TEST(TierSplits, ManyPlacesAndLongLoopsComeNearHRevolveToo) {
     }
   }
   for (const std::int64_t places : {5, 20, 60})
-    for (const double copy : {1e-6, 0.3, 3.0}) EXPECT_LE(ratio(2000, 3, places, copy, 400), 1.01) << places << " " << copy;
+    for (const double copy : {1e-6, 0.3, 3.0})
+      EXPECT_LE(ratio(2000, 3, places, copy, 400), 1.01) << places << " " << copy;
 }
 
 TEST(TierSplits, AGridIsLittleSlower) {

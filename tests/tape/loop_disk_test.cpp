@@ -97,9 +97,12 @@ TEST(LoopOnDisk, NeverMoreStepsThanTheNamedSchedulesInTheSameMemoryAndDisk) {
   const auto finish = [](const State& s) { return s; };
   const Folder folder("tidemark-named-");
   const auto run = [&](std::int64_t steps, Bytes memory, Bytes disk) {
-    return checkpointed_by_hand(
-        step, keep, adjoint, finish, State{1.0, 2.0}, steps,
-        {.memory = memory, .folder = folder.path(), .disk = disk, .disk_seconds = 0, .progress_seconds = 1e9});
+    return checkpointed_by_hand(step, keep, adjoint, finish, State{1.0, 2.0}, steps,
+                                {.memory = memory,
+                                 .folder = folder.path(),
+                                 .disk = disk,
+                                 .disk_seconds = 0,
+                                 .progress_seconds = 1e9});
   };
   const CheckpointReport one = run(1, 1_GiB, 0).second;
   for (const auto& [steps, slots, on_disk] :
@@ -108,7 +111,8 @@ TEST(LoopOnDisk, NeverMoreStepsThanTheNamedSchedulesInTheSameMemoryAndDisk) {
     const auto report = run(steps, one.beside + slots * one.state + one.tape, on_disk * one.state).second;
     for (const char* name : {"multistage", "disk_revolve", "h_revolve"}) {
       const schedule::Counts counts = schedule::count(
-          name, {.steps = steps, .slots = slots, .disk_slots = on_disk, .disk_write = 1e-6, .disk_read = 1e-6});
+          name,
+          {.steps = steps, .slots = slots, .disk_slots = on_disk, .disk_write = 1e-6, .disk_read = 1e-6});
       if (counts.tiers.at(1).snapshots > on_disk) continue;  // with no end of places
       EXPECT_LE(report.measured_forward_steps, counts.forward_steps) << name;
     }
@@ -126,7 +130,8 @@ TEST(LoopOnDisk, KilledAtAnyMomentItGoesOnWithTheSameBitsAndThePredictedPeak) {
   const Folder folder("tidemark-kill-");
   const CheckpointOptions options = on_disk(folder);
   kill_and_resume(
-      flow_step, [&](const auto& step) { return checkpointed(step, flow_loss, flow_start(), kControl, 80, options); },
+      flow_step,
+      [&](const auto& step) { return checkpointed(step, flow_loss, flow_start(), kControl, 80, options); },
       all_in_memory(), 4, 150, 5);
   EXPECT_EQ(folder.files(), 0u);
 }
@@ -141,7 +146,8 @@ TEST(LoopOnDisk, ALoopThatEndsByItselfIsKilledAndGoesOnToo) {
     options.memory = one.beside + slots * one.state + one.tape;
     options.disk = disk;
     kill_and_resume(
-        flow_step, [&](const auto& step) {
+        flow_step,
+        [&](const auto& step) {
           return checkpointed(step, flow_loss, flow_start(), kControl, kEnds, options);
         },
         all_in_memory(), 2, 220, 7 + static_cast<std::uint64_t>(++budget));

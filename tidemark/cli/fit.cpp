@@ -84,7 +84,10 @@ class FitVerb : public Command {
       ProgressLine line;
       options.solve.progress = [](const plan::Progress&) { return !was_interrupted(); };
       options.progress = [&](const FitTry& t) {
-        line.show(fmt::format("{} {}: {}", vary_, t.n, t.fits ? "fits" : t.proven ? "does not fit" : "no plan found"));
+        line.show(fmt::format("{} {}: {}", vary_, t.n,
+                              t.fits     ? "fits"
+                              : t.proven ? "does not fit"
+                                         : "no plan found"));
         return !was_interrupted();
       };
       fit = goal_ == "largest" ? largest_fit(pose_at, options) : best_fit(pose_at, options);
@@ -130,8 +133,9 @@ class FitVerb : public Command {
     for (const FitTry& t : fit.tried) {
       if (t.n == fit.refused) seconds = std::max(seconds, t.time_limit);
     }
-    return fmt::format("no plan for {} {} was found in {}; that there is none is not proven, more --time may find one", vary_,
-                       fit.refused, format_seconds(seconds));
+    return fmt::format(
+        "no plan for {} {} was found in {}; that there is none is not proven, more --time may find one",
+        vary_, fit.refused, format_seconds(seconds));
   }
 
   void print_table(const Fit& fit, Bytes budget) const {

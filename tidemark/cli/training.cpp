@@ -98,7 +98,9 @@ std::string describe(const LibraryMemory& libraries) {
 
 void write_libraries(JsonWriter& w, const LibraryMemory& libraries) {
   w.key("libraries").begin_object().field("known", libraries.known);
-  w.field("steps", std::int64_t{libraries.steps}).field("first", libraries.first).field("later", libraries.later);
+  w.field("steps", std::int64_t{libraries.steps})
+      .field("first", libraries.first)
+      .field("later", libraries.later);
   w.end_object();
 }
 

@@ -154,7 +154,8 @@ class WhatifVerb : public Command {
   void add_fit(const char* question, const std::string& choice, const Fit& fit) {
     if (fit.n > 0) {
       const bool open = fit.refused > 0 && !fit.proven;
-      add(question, fmt::format("{}: {}{}", choice, fit.n, open ? " (more is not excluded)" : ""), fit.problem, fit.plan);
+      add(question, fmt::format("{}: {}{}", choice, fit.n, open ? " (more is not excluded)" : ""),
+          fit.problem, fit.plan);
     } else if (!was_interrupted()) {
       rows_.push_back({.question = question, .choice = choice + ": none", .fits = false});
     }

@@ -57,14 +57,16 @@ CompileCache::CompileCache(CompileOptions options)
 CompileCache::Entry* CompileCache::find(const Tensors& inputs, const std::string& key) const {
   const auto same = [](const Type& type, const Tensor& t) { return type == t.type(); };
   for (const auto& entry : entries_) {
-    if (entry->key == key && std::equal(entry->types.begin(), entry->types.end(), inputs.begin(), inputs.end(), same))
+    if (entry->key == key &&
+        std::equal(entry->types.begin(), entry->types.end(), inputs.begin(), inputs.end(), same))
       return entry.get();
   }
   return nullptr;
 }
 
-CompileCache::Entry& CompileCache::make(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
-                                        const std::vector<int>& counts, const Trace& f) {
+CompileCache::Entry& CompileCache::make(const Tensors& inputs, const std::vector<std::string>& names,
+                                        const std::string& key, const std::vector<int>& counts,
+                                        const Trace& f) {
   std::vector<Type> types = types_of(inputs);
   std::vector<int> first{0};  // tensor of each argument
   for (const int n : counts) first.push_back(first.back() + n);

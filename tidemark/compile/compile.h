@@ -42,8 +42,8 @@ class TIDEMARK_API CompileCache {
   // The one for these tensors and this key; null: none yet.
   Entry* find(const Tensors& inputs, const std::string& key) const;
   // Makes one. `counts`: of tensors in each argument.
-  Entry& make(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key, const std::vector<int>& counts,
-              const Trace& f);
+  Entry& make(const Tensors& inputs, const std::vector<std::string>& names, const std::string& key,
+              const std::vector<int>& counts, const Trace& f);
   const CompileOptions& options() const { return options_; }
   // Whether this signature was refused when a shape of the options was planned ahead: said once, and not tried ahead again.
   bool refused_ahead(const Tensors& inputs, const std::string& key) const;

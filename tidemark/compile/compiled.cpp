@@ -225,7 +225,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     }
   }
   ensure_executor();
-  const Stopwatch watch;  // what the caller waits for: arguments that are copied and results that are made are part of a step
+  const Stopwatch watch;  // what the caller waits for: copied arguments and made results are part of a step
   Bytes resident = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Tensor& t = arguments[i];
@@ -235,8 +235,9 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     }
     if (!t.concrete() && t.id() < 0)
       fail(Error::Kind::usage,
-           "[compiled] argument {} ({}) has a type and no contents (abstract), which is enough to plan with; run it with a tensor that has some", i,
-           g.value(g.inputs[i]).name);
+           "[compiled] argument {} ({}) has a type and no contents (abstract), which is enough to plan with; "
+           "run it with a tensor that has some",
+           i, g.value(g.inputs[i]).name);
     if (!t.concrete())
       fail(Error::Kind::usage,
            "[compiled] argument {} ({}) is a value being traced vs one with contents: a compiled function cannot be differentiated or "

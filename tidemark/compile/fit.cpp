@@ -13,7 +13,8 @@ class Fitting {
  public:
   Fitting(const PoseAt& pose_at, const FitOptions& options) : pose_at_(pose_at), options_(options) {
     if (options.budget < 0) fail(Error::Kind::usage, "[fit] a budget is needed, in bytes");
-    if (!(options.more_time >= 1)) fail(Error::Kind::usage, "[fit] {} times the time is not more", options.more_time);
+    if (!(options.more_time >= 1))
+      fail(Error::Kind::usage, "[fit] {} times the time is not more", options.more_time);
     if (options.multiple_of < 1)
       fail(Error::Kind::usage, "[fit] multiples of {} are none", options.multiple_of);
     // Sizes are counted in multiples from here on.
@@ -113,7 +114,8 @@ class Fitting {
       if (t.fits || later) continue;
       if (best_.refused == 0 || t.n < best_.refused) best_.refused = t.n;
     }
-    best_.proven = best_.refused == 0 ? !best_.stopped : least_proven() * options_.multiple_of <= best_.refused;
+    best_.proven =
+        best_.refused == 0 ? !best_.stopped : least_proven() * options_.multiple_of <= best_.refused;
     return std::move(best_);
   }
 
@@ -148,7 +150,8 @@ class Fitting {
     solve.budget = options_.budget;
     const double times = std::pow(options_.more_time, level_);
     solve.time_limit *= times;
-    if (solve.effort >= 0) solve.effort = static_cast<std::int64_t>(static_cast<double>(solve.effort) * times);
+    if (solve.effort >= 0)
+      solve.effort = static_cast<std::int64_t>(static_cast<double>(solve.effort) * times);
     FitTry tried{.n = n, .time_limit = solve.time_limit};
     std::string why;
     plan::Problem problem;

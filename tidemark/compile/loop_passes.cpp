@@ -231,7 +231,8 @@ Graph inline_calls(const Graph& graph) {
       }
       result.nodes.push_back(std::move(copy));
     }
-    for (std::size_t o = 0; o < node.out.size(); ++o) renamed[at(node.out[o])] = outside[at(inner.outputs[o])];
+    for (std::size_t o = 0; o < node.out.size(); ++o)
+      renamed[at(node.out[o])] = outside[at(inner.outputs[o])];
   }
   for (ValueId& v : result.outputs) v = renamed[at(v)];
   return dce(result);

@@ -15,7 +15,8 @@ constexpr double kShortestGap = 0.02;
 
 }  // namespace
 
-MakerPass::MakerPass(Posed& p, const MakerOptions& o) : posed(p), options(o), profile_(o.profile), updates_(p.problem) {
+MakerPass::MakerPass(Posed& p, const MakerOptions& o)
+    : posed(p), options(o), profile_(o.profile), updates_(p.problem) {
   if (profile_ == nullptr) {
     own_profile_ = cpu_profile(o.threads);
     profile_ = &own_profile_;

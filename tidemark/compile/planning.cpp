@@ -216,8 +216,8 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
     return what;
   };
   if (broken(posed).empty()) return planned;
-  const bool overflow = std::any_of(posed.makers.begin(), posed.makers.end(),
-                                    [](const Maker& m) { return m.can_overflow; });
+  const bool overflow =
+      std::any_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; });
   // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
   Posed gated = posed;
   gate_updates(gated);

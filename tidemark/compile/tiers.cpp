@@ -63,8 +63,8 @@ void leave_overflowing(Posed& posed) {
 
 void leave_overflowing_behind(Posed& posed) {
   std::vector<char> late;
-  const std::vector<char> behind =
-      tasks_behind(posed.problem, [&](std::size_t t) { return only_once(posed, t); }, late);
+  const std::vector<char> behind = tasks_behind(
+      posed.problem, [&](std::size_t t) { return only_once(posed, t); }, late);
   leave_makers(posed, [&](const Maker& m) { return m.can_overflow && behind[at(m.run.front())]; });
 }
 
@@ -147,9 +147,11 @@ void gate_updates(Posed& posed) {
   if (std::any_of(problem.tasks.begin(), problem.tasks.end(),
                   [](const plan::Task& t) { return t.kind == "gate"; }))
     return;
-  const bool overflow = std::any_of(posed.makers.begin(), posed.makers.end(),
-                                    [](const Maker& m) { return m.can_overflow; });
-  const auto waits = [&](std::size_t t) { return overflow ? only_once(posed, t) : updates(problem.tasks[t]); };
+  const bool overflow =
+      std::any_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; });
+  const auto waits = [&](std::size_t t) {
+    return overflow ? only_once(posed, t) : updates(problem.tasks[t]);
+  };
   std::vector<char> late;
   const std::vector<char> behind = tasks_behind(problem, waits, late);
   if (std::none_of(behind.begin(), behind.end(), [](char b) { return b; })) return;

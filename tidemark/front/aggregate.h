@@ -151,8 +151,8 @@ inline std::string joined(const std::string& prefix, std::string_view name) {
 template <typename A, typename F>
 void visit_tensors(A& a, const std::string& name, F& f) {
   using T = std::remove_const_t<A>;
-  constexpr bool named =
-      std::is_invocable_v<F&, const std::string&, std::conditional_t<std::is_const_v<A>, const Tensor&, Tensor&>>;
+  constexpr bool named = std::is_invocable_v<F&, const std::string&,
+                                             std::conditional_t<std::is_const_v<A>, const Tensor&, Tensor&>>;
   const auto inner = [&](const auto& part) {
     if constexpr (!named)
       return std::string();

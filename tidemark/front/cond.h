@@ -37,7 +37,8 @@ auto cond(const Operand& p, Yes yes, No no, const Args&... args) {
 struct CallName {
   template <typename Text>
     requires std::convertible_to<Text, std::string>
-  CallName(Text&& text, Where w = Where::current()) : name(std::forward<Text>(text)), where(w) {}  // NOLINT: implicit by design
+  CallName(Text&& text, Where w = Where::current())
+      : name(std::forward<Text>(text)), where(w) {}  // NOLINT: implicit by design
   std::string name;
   Where where;
 };
@@ -54,7 +55,8 @@ auto call(const CallName& name, F f, const Args&... args) {
       }(),
       ...);
   in.insert(in.end(), region.captures.begin(), region.captures.end());
-  return unflatten(region.result, detail::apply_region(call_op, std::move(in), Attrs{{"name", name.name}}, {std::move(region.graph)}, name.where));
+  return unflatten(region.result, detail::apply_region(call_op, std::move(in), Attrs{{"name", name.name}},
+                                                       {std::move(region.graph)}, name.where));
 }
 
 }  // namespace tidemark

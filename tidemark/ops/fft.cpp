@@ -38,7 +38,9 @@ Complex transform(const Complex& x, bool inverse, Where where) {
 const Op& fft_op() {
   static const Op op{
       .name = "fft",
-      .doc = "The discrete Fourier transform along the last axis, of a pair of real arrays; `inverse` divides by n.",
+      .doc =
+          "The discrete Fourier transform along the last axis, of a pair of real arrays; `inverse` divides "
+          "by n.",
       .infer = infer_fft,
       // The adjoint of F is n F^-1, and that of F^-1 is F / n.
       .vjp =

@@ -17,14 +17,20 @@ namespace {
 const Op& sort_op() {
   static const Op op{
       .name = "sort",
-      .doc = "Sorted along the last axis, with the index (i64) each element came from. Stable; NaN counts as the largest.",
+      .doc =
+          "Sorted along the last axis, with the index (i64) each element came from. Stable; NaN counts as "
+          "the largest.",
       .infer =
           [](const InferArgs& a) {
-            if (type_of(a, 0).shape.rank() == 0) fail(Error::Kind::usage, "[sort] a scalar has no axis to sort");
+            if (type_of(a, 0).shape.rank() == 0)
+              fail(Error::Kind::usage, "[sort] a scalar has no axis to sort");
             return std::vector<Type>{type_of(a, 0), Type{type_of(a, 0).shape, DType::i64}};
           },
       .vjp = [](const Rule& r) { return Tensors{scatter_add(zeros_like(r.x()), r.y(1), r.ct(0), -1)}; },
-      .jvp = [](const Rule& r) { return Tensors{gather(r.dx(), r.y(1), -1), Tensor{}}; },
+      .jvp =
+          [](const Rule& r) {
+            return Tensors{gather(r.dx(), r.y(1), -1), Tensor{}};
+          },
       .cut = [](const CutArgs& a) { return cut_in_front(a, 1); },
       .cost =
           [](const KernelSpec& spec) {

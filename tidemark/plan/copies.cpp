@@ -138,10 +138,10 @@ class Streams {
  private:
   enum class Held : std::uint8_t { nothing, stale, valid };
   struct State {
-    double done = 0;              // of the copy under way
+    double done = 0;  // of the copy under way
     TierId coming = -1, going = -1;
-    bool last = false;            // nothing fetches it again behind the fetch under way
-    bool gone = false;            // copied out, and not brought back
+    bool last = false;  // nothing fetches it again behind the fetch under way
+    bool gone = false;  // copied out, and not brought back
   };
   struct TierState {
     Bytes used = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/emit.h"
 
+#include "tidemark/base/error.h"
 #include "tidemark/plan/copies.h"
 
 namespace tidemark::plan {
@@ -64,6 +65,17 @@ std::vector<Step> steps_of(const Timeline& line) {
   }
   for (std::size_t b = 0; b < coming.size(); ++b) arrive(static_cast<BufferId>(b));
   return steps;
+}
+
+Plan plan_of(const Problem& problem, std::vector<Step> steps) {
+  Plan plan;
+  plan.steps = std::move(steps);
+  const Replay truth = replay(problem, plan);
+  TIDEMARK_CHECK(truth.broken.empty(), "[solve] the search gave no plan: {}", truth.broken);
+  plan.live_peak = plan.peak = truth.live_peak;
+  plan.seconds = truth.seconds;
+  plan.lossy = truth.lossy;
+  return plan;
 }
 
 std::vector<TaskId> runs_of_steps(const Model& model, const std::vector<Step>& steps) {

@@ -24,17 +24,11 @@ bool has_plan(const Plan& plan) {
   return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
 }
 
-Plan plan_of(const Problem& problem, const std::vector<Step>& steps) {
-  Plan plan;
+Plan named_plan_of(const Problem& problem, const std::vector<Step>& steps) {
+  Plan plan = plan_of(problem, steps);
   plan.planner = "solve";
   plan.problem = problem.name;
   plan.problem_hash = hash(problem);
-  plan.steps = steps;
-  const Replay truth = replay(problem, plan);
-  TIDEMARK_CHECK(truth.broken.empty(), "[smallest] {}", truth.broken);
-  plan.live_peak = plan.peak = truth.live_peak;
-  plan.seconds = truth.seconds;
-  plan.lossy = truth.lossy;
   return plan;
 }
 
@@ -93,7 +87,7 @@ class Smallest {
   }
 
   bool take_steps(const std::vector<Step>& steps) {
-    Plan plan = plan_of(problem_, steps);
+    Plan plan = named_plan_of(problem_, steps);
     if (plan.live_peak >= result_.budget || !tried_.insert(plan.live_peak).second) return false;
     if (options_.offsets) place(problem_, plan, -1, packing_seconds(0.1), counted_);
     return take(std::move(plan));

@@ -39,17 +39,6 @@ constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, howev
 constexpr std::int32_t kMostForGreedy = 500;     // tasks, for plans of greedy ways as starts beside copies
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
-// Steps and live figures of a sequence, as replay sees them.
-Plan plan_of(const Problem& problem, std::vector<Step> steps) {
-  Plan plan;
-  plan.steps = std::move(steps);
-  const Replay carried_out = replay(problem, plan);
-  TIDEMARK_CHECK(carried_out.broken.empty(), "[solve] the search gave no plan: {}", carried_out.broken);
-  plan.live_peak = plan.peak = carried_out.live_peak;
-  plan.seconds = carried_out.seconds;
-  plan.lossy = carried_out.lossy;
-  return plan;
-}
 Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
   Timeline line(model);
   line.assign(runs, 0);

@@ -64,7 +64,7 @@ class Table {
  private:
   struct Layer {
     std::vector<double> behind{}, again{}, kept{}, first{};  // B, R, K, F
-    std::vector<double> first_behind{};                       // F with a place less
+    std::vector<double> first_behind{};                      // F with a place less
   };
   enum class How : std::uint8_t { again, kept, first };
 
@@ -116,7 +116,8 @@ class Table {
         out.kept[at(l)] = std::min(leaf + wait(p_.write, leaf_[at(l)]), least(l, kept, behind));
       }
       const std::int64_t steps = in_finer(l, true);
-      out.first[at(l)] = steps > 0 ? finer->first[at(steps)] : std::min(last(l), least(l, first, first_behind));
+      out.first[at(l)] =
+          steps > 0 ? finer->first[at(steps)] : std::min(last(l), least(l, first, first_behind));
       again[at(l)] = x_again(out, l);
       kept[at(l)] = x_kept(out, l);
       first[at(l)] = x_first(out, l);
@@ -138,7 +139,8 @@ class Table {
     const Layer& layer = this->layer(above == places_.begin() ? 0 : at(above - places_.begin() - 1));
     for (;; how = How::again) {
       const bool first = how == How::first;
-      if (const std::int64_t steps = in_finer(l, first); steps > 0) return finer_->expand(m, steps, how, list);
+      if (const std::int64_t steps = in_finer(l, first); steps > 0)
+        return finer_->expand(m, steps, how, list);
       const auto before = [&](std::int64_t x) {
         return first ? x_first(layer, x) : how == How::kept ? x_kept(layer, x) : x_again(layer, x);
       };

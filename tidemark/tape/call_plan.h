@@ -34,7 +34,8 @@ struct CallReport {
     double seconds = 0;            // of all calls in one run that watches them, with those inside them
   };
   std::vector<Function> functions;  // by name
-  Bytes budget = 0, smallest = 0;   // what every call joint takes, or fewer where a snapshot is larger than its tape
+  Bytes budget = 0;
+  Bytes smallest = 0;  // what every call joint takes, or fewer where a snapshot is larger than its tape
   Bytes all_split = 0;              // with every call split
   Bytes peak = 0, measured_peak = 0;
   Bytes measuring = 0;  // the most that measuring took of tapes

@@ -17,9 +17,9 @@ Recordings& recordings() {
 }
 
 bool KnownKeys::in_older(Key key) const {
-  const auto behind = std::upper_bound(older_.begin(), older_.end(), index_of(key), [](std::uint32_t index, const Older& o) {
-    return index < index_of(o.first);
-  });
+  const auto behind =
+      std::upper_bound(older_.begin(), older_.end(), index_of(key),
+                       [](std::uint32_t index, const Older& o) { return index < index_of(o.first); });
   if (behind == older_.begin()) return false;
   const Older& o = *std::prev(behind);
   return key - o.first < o.end - o.first;

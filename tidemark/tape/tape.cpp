@@ -251,8 +251,7 @@ void BasicTape<Real>::each_chunk(const Position& from, const Position& to, const
 template <typename Real>
 std::vector<Active<Real>> BasicTape<Real>::outputs_of(const External& external) const {
   std::vector<Scalar> outputs;
-  for (std::uint32_t i = 0; i < external.outputs; ++i)
-    outputs.push_back({Real(0), external.first + i});
+  for (std::uint32_t i = 0; i < external.outputs; ++i) outputs.push_back({Real(0), external.first + i});
   return outputs;
 }
 

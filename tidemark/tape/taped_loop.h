@@ -110,7 +110,8 @@ class TapedLoop : public Loop {
 
   Bytes beside_with(Bytes state) const override {
     const Bytes more = state - fields::bytes(state_);
-    return beside() + more + more / static_cast<Bytes>(sizeof(Plain)) * static_cast<Bytes>(sizeof(Real) + sizeof(Scalar));
+    return beside() + more +
+           more / static_cast<Bytes>(sizeof(Plain)) * static_cast<Bytes>(sizeof(Real) + sizeof(Scalar));
   }
 
   Bytes spare() const override {
