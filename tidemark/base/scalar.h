@@ -68,11 +68,10 @@ inline float expm1(float x) {
 inline float log(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool small = x < std::numeric_limits<float>::min();
-  const auto bits = std::bit_cast<std::int32_t>(small ? x * 8388608.0f : x);
+  const auto bits = std::bit_cast<std::uint32_t>(small ? x * 8388608.0f : x);
   // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
-  const auto e = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits) - 0x3f3504f3u) >> 23;
-  const float f =
-      std::bit_cast<float>(bits - static_cast<std::int32_t>(static_cast<std::uint32_t>(e) << 23)) - 1.0f;
+  const auto e = static_cast<std::int32_t>(bits - 0x3f3504f3u) >> 23;
+  const float f = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(e) << 23)) - 1.0f;
   const float n = static_cast<float>(e) - (small ? 23.0f : 0.0f);
   float p = 6.746601236e-02f;
   p = p * f - 1.167564126e-01f;
