@@ -1,10 +1,11 @@
 // Predicted against measured seconds of a training step: models of the zoo (small sizes) at three budgets. Each plan is predicted
 // twice. Before it has run: at the first budget from its kernels timed one by one, at the others from what runs at the budgets before
 // taught. And after runs have corrected it, for the ten steps that follow. One thread; measured is the lesser of wall and CPU time,
-// median of steps. No prediction can be better than `spread`, how far the medians of the first and the last five of those ten steps
-// are apart, and `drift`, how much longer steps of one plan, which is not corrected, took after them than at the last correction.
-// `outside` is the part of a call, by the wall, before its first and behind its last task: arguments and results, which are measured
-// here and in no prediction.
+// median of steps. Machines change their speed by more than a prediction is off: every step is taken beside one of a fixed plan, which
+// nothing corrects. `off` is as it is; `beside` is off with the prediction in units of the fixed plan's steps when it was made, and the
+// measurement in units of those beside it. `drift` is how much longer these took, `spread` how far the medians of the first and the
+// last five of the ten steps are apart. `outside` is the part of a call, by the wall, before its first and behind its last task:
+// arguments and results, which are no task's and are measured and predicted with it.
 //   bench_predict [--kinds] [MODEL…]
 // --kinds: for the last budget of each model, the kinds of task that kernels timed alone are farthest off for.
 // SPDX-License-Identifier: Apache-2.0
@@ -55,7 +56,7 @@ const Case kCases[] = {
 constexpr double kParts[] = {1, 0.5, 0.2};
 
 struct Row {
-  double off, spread, drift;  // per cent
+  double off, beside, spread;  // per cent
 };
 std::vector<Row> rows;
 bool show_kinds = false;
@@ -103,23 +104,15 @@ class Steps {
   }
   Compiled& compiled() { return step_.plan_for(state_, batch_); }
   void record(Timeline* timeline) { step_.record_timeline(timeline); }
-  // `last`: wall seconds of the last of them.
-  std::vector<double> take(int n, double* last = nullptr) {
-    std::vector<double> seconds;
-    for (int i = 0; i < n; ++i) {
-      const double wall = seconds_of(CLOCK_MONOTONIC), work = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-      state_ = step_(std::move(state_), batch_).next;
-      seconds.push_back(
-          std::min(seconds_of(CLOCK_MONOTONIC) - wall, seconds_of(CLOCK_PROCESS_CPUTIME_ID) - work));
-      if (last != nullptr) *last = seconds_of(CLOCK_MONOTONIC) - wall;
-      compiled().wait_for_correction();
-    }
-    return seconds;
-  }
-  // Of a step, caches and pages warm.
-  double speed() {
-    take(1);
-    return median(take(5));
+  // The seconds of one. `wall`: by the wall.
+  double take(double* wall = nullptr) {
+    const double began = seconds_of(CLOCK_MONOTONIC), work = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    state_ = step_(std::move(state_), batch_).next;
+    const double passed = seconds_of(CLOCK_MONOTONIC) - began;
+    const double worked = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - work;
+    compiled().wait_for_correction();
+    if (wall != nullptr) *wall = passed;
+    return std::min(passed, worked);
   }
 
  private:
@@ -127,6 +120,29 @@ class Steps {
   Step step_;
   TrainState state_;
   Tensors batch_;
+};
+
+// Steps of a plan and of the fixed one in turn.
+class Pair {
+ public:
+  Pair(Steps& steps, Steps& fixed) : steps_(steps), fixed_(fixed) {}
+  void take(int n) {
+    for (int i = 0; i < n; ++i) {
+      seconds_.push_back(steps_.take(&wall_));
+      beside_.push_back(fixed_.take());
+    }
+  }
+  // The last n of each; `behind`: and so many steps.
+  std::vector<double> seconds(int n) const { return {seconds_.end() - n, seconds_.end()}; }
+  double beside(int n, int behind = 0) const {
+    return median({beside_.end() - n - behind, beside_.end() - behind});
+  }
+  double wall() const { return wall_; }
+
+ private:
+  Steps &steps_, &fixed_;
+  std::vector<double> seconds_, beside_;
+  double wall_ = 0;  // of the last step
 };
 
 void run(const Case& c) {
@@ -137,7 +153,11 @@ void run(const Case& c) {
   Steps fixed(model, training, options);
   DeviceProfile timed = cpu_profile(1);
   Profiler profiler(device, {.repeats = 5, .seconds = 0.1});
+  std::vector<double> meanwhile(6);
+  std::generate(meanwhile.begin(), meanwhile.begin() + 3, [&] { return fixed.take(); });
   measure(timed, fixed.compiled().binding(), profiler, 1);
+  std::generate(meanwhile.begin() + 3, meanwhile.end(), [&] { return fixed.take(); });
+  double then = median(meanwhile);  // what the fixed plan took when what is predicted from was measured
   const auto alone = std::make_shared<const DeviceProfile>(std::move(timed));
   const Bytes all = fixed.compiled().peak_predicted(), least = fixed.compiled().smallest(2).budget;
   options.correct = true;
@@ -145,15 +165,18 @@ void run(const Case& c) {
   for (const double part : kParts) {
     if (part < 1) options.memory = least + static_cast<Bytes>(part * static_cast<double>(all - least));
     Steps steps(model, training, options);
-    steps.take(6);
+    Pair pair(steps, fixed);
+    pair.take(6);
     const Prediction before = steps.compiled().prediction();
-    double speed = fixed.speed();
-    for (Prediction p = before; p.checking;) {
-      steps.take(17 - 6);  // 10 runs are timed, and the next takes the plan
-      steps.take(6);       // which shows whether it is off
-      const Prediction next = steps.compiled().prediction();
-      if (next.corrections != p.corrections) speed = fixed.speed();
-      p = next;
+    // Six steps under a plan show whether it is off.
+    for (int steps_in_peace = before.checking ? 0 : 6, corrections = 0; steps_in_peace < 6;
+         ++steps_in_peace) {
+      pair.take(1);
+      const Prediction p = steps.compiled().prediction();
+      if (p.corrections != corrections)
+        then = pair.beside(10, 1);  // behind the ten that were timed, one takes the plan
+      if (p.corrections != corrections || p.checking) steps_in_peace = -1;
+      corrections = p.corrections;
     }
     Compiled& compiled = steps.compiled();
     const Prediction now = compiled.prediction();
@@ -161,42 +184,41 @@ void run(const Case& c) {
     // Given a timeline, runs correct nothing: all ten are of one plan.
     Timeline timeline = compiled.timeline();
     steps.record(&timeline);
-    double last = 0;
-    const std::vector<double> later = steps.take(10, &last);
+    pair.take(10);
+    const std::vector<double> later = pair.seconds(10);
     const double inside =
         1e-9 * static_cast<double>(timeline.entries.back().end_ns - timeline.entries[0].begin_ns);
-    const double drift = off(fixed.speed(), speed);
+    const double speed = pair.beside(10) / then;
     const double measured = median(later);
     const double spread =
         off(median({later.begin(), later.begin() + 5}), median({later.begin() + 5, later.end()}));
-    rows.push_back({off(now.predicted, measured), spread, drift});
+    rows.push_back({off(now.predicted, measured), off(now.predicted * speed, measured), spread});
     std::printf(
-        "%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %6.1f %% %6d\n",
+        "%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %+8.1f %% %6.1f "
+        "%% %6d\n",
         c.name, 100 * part, before.predicted * 1e3, before.measured * 1e3,
-        off(before.predicted, before.measured), now.predicted * 1e3, measured * 1e3, rows.back().off, spread,
-        drift, 100 * (1 - inside / last), now.corrections);
+        off(before.predicted, before.measured), now.predicted * 1e3, measured * 1e3, rows.back().off,
+        rows.back().beside, spread, 100 * (speed - 1), 100 * (1 - inside / pair.wall()), now.corrections);
     std::fflush(stdout);
     if (show_kinds && part == kParts[std::size(kParts) - 1]) print_kinds(compiled, *alone, timeline);
   }
 }
 
 void print_summary() {
-  int five = 0, ten = 0, quiet = 0, quiet_five = 0;
-  std::vector<double> offs;
-  for (const Row& r : rows) {
-    five += std::abs(r.off) <= 5;
-    ten += std::abs(r.off) <= 10;
-    const bool calm = std::abs(r.spread) <= 2 && std::abs(r.drift) <= 2;
-    quiet += calm;
-    quiet_five += calm && std::abs(r.off) <= 5;
-    offs.push_back(std::abs(r.off));
-  }
   if (rows.empty()) return;
-  std::printf(
-      "corrected: %d of %zu within 5 %%, %d within 10 %%, median %.1f %%; where spread and drift are within "
-      "2 %%: "
-      "%d of %d within 5 %%\n",
-      five, rows.size(), ten, median(offs), quiet_five, quiet);
+  const auto print = [](const char* what, double Row::*off) {
+    int five = 0, ten = 0;
+    std::vector<double> offs;
+    for (const Row& r : rows) {
+      five += std::abs(r.*off) <= 5;
+      ten += std::abs(r.*off) <= 10;
+      offs.push_back(std::abs(r.*off));
+    }
+    std::printf("%s: %d of %zu within 5 %%, %d within 10 %%, median %.1f %%\n", what, five, rows.size(), ten,
+                median(offs));
+  };
+  print("corrected", &Row::off);
+  print("beside the fixed plan", &Row::beside);
 }
 
 }  // namespace
@@ -209,8 +231,9 @@ int main(int argc, char** argv) {
     else
       models.emplace_back(argv[i]);
   }
-  std::printf("%-14s %6s %10s %10s %10s %10s %10s %10s %10s %10s %8s %6s\n", "model", "budget", "before",
-              "measured", "off", "corrected", "measured", "off", "spread", "drift", "outside", "times");
+  std::printf("%-14s %6s %10s %10s %10s %10s %10s %10s %10s %10s %10s %8s %6s\n", "model", "budget", "before",
+              "measured", "off", "corrected", "measured", "off", "beside", "spread", "drift", "outside",
+              "times");
   for (const Case& c : kCases) {
     if (models.empty() || std::find(models.begin(), models.end(), c.name) != models.end()) run(c);
   }
