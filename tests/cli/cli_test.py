@@ -37,6 +37,27 @@ class Planning(Cli):
         for option in [["--batch", "4"], ["--seq", "4"], ["--size", "32"], ["--set", "width=8"], ["--optimizer", "sgd"], ["--dtype", "bf16"],
                        ["--device", "h200"], ["--model-threads", "1"]]:
             self.says(WRONG, option[0] + " is for models", "plan", self.chain, "--budget", "60%", *option)
+        # Nothing is taken for another number than was written.
+        pose = ["pose", "mlp", "-o", self.path("posed.json")]
+        for option in "--batch", "--size", "--seq":
+            self.says(WRONG, option + " 0 vs between 1 and", *pose, option, "0")
+            self.says(WRONG, option + " -2 vs between 1 and", *pose, option, "-2")
+        self.says(WRONG, "--batch is what is looked for", "fit", "mlp", "--budget", "1GiB", "--batch", "0")
+        self.says(WRONG, "--batch 99999999 vs between 1 and", *pose, "--batch", "99999999")
+        self.says(WRONG, "beyond what a number holds", *pose, "--batch", "99999999999999999999")
+        for text in "0x10", "1e3", "2.5", "x", "":
+            self.says(WRONG, f"--batch '{text}' is no whole number", *pose, "--batch", text)
+        self.says(WRONG, "--model-threads -1 vs between 1 and 1024", *pose, "--model-threads", "-1")
+        self.says(WRONG, "--model-threads 5000 vs", *pose, "--model-threads", "5000")
+        for text in "hidden=99999999999999999999", "hidden=", "=3", "hidden", "hidden=4x":
+            self.says(WRONG, f"--set {text} is not of the form", *pose, "--set", text)
+        self.says(WRONG, "gives hidden twice", *pose, "--set", "hidden=8,hidden=16")
+        self.says(WRONG, "size hidden = 0 vs a positive number", *pose, "--set", "hidden=0")
+        self.says(WRONG, "[effort] -5 vs", "plan", self.chain, "--budget", "60%", "--effort", "-5")
+        self.says(WRONG, "--rate 'inf' is no number", "train", "mlp", "--steps", "1", "--rate", "inf")
+        self.says(WRONG, "--clip 'nan' is no number", "train", "mlp", "--steps", "1", "--clip", "nan")
+        self.assertIn("--batch INT", self.run_it("pose", "--help").stdout)
+        self.assertNotIn("--batch INT=", self.run_it("pose", "--help").stdout)
         plan = self.path("plan.json")
         self.run_it("plan", self.chain, "--budget", "100%", "-o", plan)
         self.says(WRONG, "exclude each other", "show", self.chain, "--what", "program", "--plan", plan, "--budget", "60%")

@@ -62,10 +62,10 @@ class FitVerb : public Command {
     if (retries_ < 0) fail(Error::Kind::usage, "[fit] --retries {} vs 0 or more", retries_);
     options.retries = static_cast<int>(std::min<std::int64_t>(retries_, 16));
     if (most_over_ >= 0) options.most_overhead = most_over_ / 100;
-    std::int64_t ModelSource::*const what = vary_ == "batch" ? &ModelSource::batch
-                                            : vary_ == "seq" ? &ModelSource::seq
-                                                             : &ModelSource::size;
-    if (model_.*what != 0)
+    std::optional<std::int64_t> ModelSource::*const what = vary_ == "batch" ? &ModelSource::batch
+                                                           : vary_ == "seq" ? &ModelSource::seq
+                                                                            : &ModelSource::size;
+    if (model_.*what)
       fail(Error::Kind::usage, "[fit] --{0} is what is looked for; --vary names what grows", vary_);
     const PoseAt pose_at = [&](std::int64_t n) {
       ModelSource at = model_;
@@ -109,7 +109,7 @@ class FitVerb : public Command {
  private:
   std::int64_t batch_of(const Fit& fit) const {
     if (vary_ == "batch") return fit.n;
-    return model_.batch > 0 ? model_.batch : model_.model().batch[0].type.shape[0];
+    return model_.batch ? *model_.batch : model_.model().batch[0].type.shape[0];
   }
 
   void print_json(const Fit& fit, Bytes budget) const {

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -27,13 +29,13 @@ class Cli11Args : public Args {
     add(names, value, doc);
   }
   void option(const std::string& names, std::int64_t& value, const std::string& doc) override {
-    add(names, value, doc);
+    number(names, value, doc, "INT")->default_str(fmt::format("{}", value));
   }
   void option(const std::string& names, double& value, const std::string& doc) override {
-    add(names, value, doc);
+    number(names, value, doc, "FLOAT")->default_str(fmt::format("{}", value));
   }
   void option(const std::string& names, std::optional<std::int64_t>& value, const std::string& doc) override {
-    app_.add_option(names, value, doc);
+    number(names, value, doc, "INT");
   }
   void option(const std::string& names, std::vector<std::string>& values, const std::string& doc) override {
     app_.add_option(names, values, doc)->delimiter(',')->allow_extra_args(false);
@@ -49,6 +51,27 @@ class Cli11Args : public Args {
   template <typename T>
   void add(const std::string& names, T& value, const std::string& doc) {
     app_.add_option(names, value, doc)->capture_default_str();
+  }
+  // CLI11 would take 010 for 8, infinities, and the largest number for all beyond it.
+  template <typename T>
+  CLI::Option* number(const std::string& names, T& value, const std::string& doc, const char* type) {
+    const auto read = [&value, name = names.substr(names.rfind(',') + 1)](const std::string& text) {
+      value = number_of<T>(name, text);
+    };
+    return app_.add_option_function<std::string>(names, read, doc)->type_name(type);
+  }
+  template <typename T>
+  static auto number_of(const std::string& name, const std::string& text) {
+    constexpr bool whole = !std::is_same_v<T, double>;
+    std::conditional_t<whole, std::int64_t, double> n{};
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, n);
+    if (error == std::errc::result_out_of_range)
+      fail(Error::Kind::usage, "[option] {} {} is beyond what a number holds", name, text);
+    if (rest != end || error != std::errc() || !std::isfinite(static_cast<double>(n)))
+      fail(Error::Kind::usage, "[option] {} '{}' is no {}number; write for example {}", name, text,
+           whole ? "whole " : "", whole ? "16" : "0.5");
+    return n;
   }
   CLI::App& app_;
 };

@@ -43,20 +43,26 @@ bool ModelSource::is_model(const std::string& name) {
 }
 
 ModelOptions ModelSource::options() const {
-  for (const auto& [what, n] :
-       {std::pair{"--batch", batch}, {"--size", size}, {"--seq", seq}, {"--model-threads", threads}}) {
-    if (n < 0) fail(Error::Kind::usage, "[model] {} {} is negative", what, n);
-    if (n > 1 << 24) fail(Error::Kind::usage, "[model] {} {} is beyond {}", what, n, 1 << 24);
+  constexpr std::int64_t kMost = 1 << 24, kMostThreads = 1024;
+  for (const auto& [what, n] : {std::pair{"--batch", batch}, {"--size", size}, {"--seq", seq}}) {
+    if (n && (*n < 1 || *n > kMost))
+      fail(Error::Kind::usage, "[model] {} {} vs between 1 and {}; leave it out for the model's own", what,
+           *n, kMost);
   }
-  ModelOptions options{.batch = batch, .size = size, .seq = seq};
+  if (threads < 0 || threads > kMostThreads)
+    fail(Error::Kind::usage, "[model] --model-threads {} vs between 1 and {}, or 0 for all of this machine",
+         threads, kMostThreads);
+  ModelOptions options{.batch = batch.value_or(0), .size = size.value_or(0), .seq = seq.value_or(0)};
   for (const std::string& text : sizes) {
     const std::size_t at = text.find('=');
     std::int64_t value = 0;
     const char* end = text.data() + text.size();
-    if (at == std::string::npos || std::from_chars(text.data() + at + 1, end, value).ptr != end ||
-        at + 1 == text.size())
+    const bool named = at != std::string::npos && at > 0 && at + 1 < text.size();
+    const auto [rest, error] = std::from_chars(named ? text.data() + at + 1 : end, end, value);
+    if (!named || rest != end || error != std::errc())
       fail(Error::Kind::usage, "[model] --set {} is not of the form width=128", text);
-    options.sizes[text.substr(0, at)] = value;
+    if (!options.sizes.emplace(text.substr(0, at), value).second)
+      fail(Error::Kind::usage, "[model] --set gives {} twice; leave one out", text.substr(0, at));
   }
   return options;
 }
@@ -66,9 +72,9 @@ std::vector<std::string> ModelSource::given() const {
   const auto add = [&](bool was, const char* option) {
     if (was) options.emplace_back(option);
   };
-  add(batch != 0, "--batch");
-  add(size != 0, "--size");
-  add(seq != 0, "--seq");
+  add(batch.has_value(), "--batch");
+  add(size.has_value(), "--size");
+  add(seq.has_value(), "--seq");
   add(!sizes.empty(), "--set");
   add(!optimizer.empty(), "--optimizer");
   add(!dtype.empty(), "--dtype");
@@ -86,8 +92,8 @@ Model ModelSource::unchecked_model() const {
 std::vector<std::string> ModelSource::meaningless() const {
   const BatchInput first = unchecked_model().batch[0];
   std::vector<std::string> options;
-  if (size != 0 && first.type.shape.rank() != 4) options.emplace_back("--size");
-  if (seq != 0 && first.name != "tokens") options.emplace_back("--seq");
+  if (size && first.type.shape.rank() != 4) options.emplace_back("--size");
+  if (seq && first.name != "tokens") options.emplace_back("--seq");
   return options;
 }
 

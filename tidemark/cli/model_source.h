@@ -15,7 +15,7 @@ class ModelSource {
  public:
   void declare(Args& args);       // the options; the name is the verb's positional
   void declare_name(Args& args);  // for verbs that take a model only
-  // Throws Error(usage) naming the models there are, a negative size or an unknown optimizer.
+  // Throws Error(usage) naming the models there are, a size below 1 or an unknown optimizer.
   Model model() const;
   TrainOptions training() const;
   std::shared_ptr<Device> device() const;
@@ -36,7 +36,8 @@ class ModelSource {
   std::vector<std::string> given() const;
 
   std::string name, optimizer, dtype, device_name = "auto";  // "": adamw, f32
-  std::int64_t batch = 0, size = 0, seq = 0, threads = 0;
+  std::optional<std::int64_t> batch, size, seq;              // none: the model's own
+  std::int64_t threads = 0;
   double rate = 1e-3, clip = 0;
   std::vector<std::string> sizes;  // "width=128"
   Means means;

@@ -20,11 +20,11 @@ namespace {
 // Between them: products large and small, convolutions of all kinds, norms, attention, gathers, optimizers.
 struct Default {
   const char* model;
-  std::int64_t batch, size, seq;
+  std::optional<std::int64_t> batch, size, seq;
 };
 constexpr Default kDefaults[] = {
-    {"mlp", 64, 0, 0},  {"resnet18", 4, 64, 0},  {"mobilenet-v2", 4, 64, 0},
-    {"unet", 1, 64, 0}, {"gpt2-124m", 1, 0, 64}, {"lstm", 4, 0, 8},
+    {"mlp", 64, {}, {}}, {"resnet18", 4, 64, {}},  {"mobilenet-v2", 4, 64, {}},
+    {"unet", 1, 64, {}}, {"gpt2-124m", 1, {}, 64}, {"lstm", 4, {}, 8},
 };
 
 class ProfileVerb : public Command {
@@ -147,7 +147,7 @@ class ProfileVerb : public Command {
     source.device_name = "cpu";
     std::vector<ModelSource> all;
     if (models_.empty()) {
-      if (model_.batch != 0 || model_.size != 0 || model_.seq != 0 || !model_.sizes.empty())
+      if (model_.batch || model_.size || model_.seq || !model_.sizes.empty())
         fail(Error::Kind::usage,
              "[profile] --batch, --size, --seq and --set are for --model; the common set has its own sizes");
       for (const Default& d : kDefaults) {
@@ -160,15 +160,15 @@ class ProfileVerb : public Command {
       return all;
     }
     // Where several models are timed, a size is for those that have one.
-    bool sized = model_.size == 0, long_enough = model_.seq == 0;
+    bool sized = !model_.size, long_enough = !model_.seq;
     for (const std::string& name : models_) {
       source.name = name;
       source.size = model_.size;
       source.seq = model_.seq;
       for (const std::string& option : source.meaningless())
-        (option == "--size" ? source.size : source.seq) = 0;
-      sized |= source.size != 0;
-      long_enough |= source.seq != 0;
+        (option == "--size" ? source.size : source.seq).reset();
+      sized |= source.size.has_value();
+      long_enough |= source.seq.has_value();
       all.push_back(source);
     }
     if (!sized || !long_enough)

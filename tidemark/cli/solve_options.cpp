@@ -55,7 +55,9 @@ plan::Options SolveOptions::get() const {
     fail(Error::Kind::usage, "[threads] {} vs between 1 and 1024", threads_);
   options.threads = static_cast<int>(threads_);
   options.seed = static_cast<std::uint64_t>(seed_);
-  options.effort = effort_ < 0 ? -1 : effort_;
+  if (effort_ < -1)
+    fail(Error::Kind::usage, "[effort] {} vs 0 or more, or -1 for until the time is up", effort_);
+  options.effort = effort_;
   options.target_gap = parse_percent(target_gap_);
   options.offsets = !no_offsets_;
   for (const std::string& name : without_) {

@@ -104,9 +104,9 @@ class TrainVerb : public Command {
     std::sort(sizes.begin(), sizes.end());
     return {{"model", model_.name},
             {"sizes", join(sizes, ",")},
-            {"batch", std::to_string(model_.batch)},
-            {"size", std::to_string(model_.size)},
-            {"seq", std::to_string(model_.seq)},
+            {"batch", std::to_string(model_.batch.value_or(0))},
+            {"size", std::to_string(model_.size.value_or(0))},
+            {"seq", std::to_string(model_.seq.value_or(0))},
             {"optimizer", model_.optimizer.empty() ? "adamw" : model_.optimizer},
             {"dtype", model_.dtype.empty() ? "f32" : model_.dtype},
             {"rate", fmt::format("{}", model_.rate)},

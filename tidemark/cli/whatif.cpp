@@ -134,7 +134,7 @@ class WhatifVerb : public Command {
     }
   }
 
-  Fit fit(std::int64_t ModelSource::*what, std::int64_t most, bool keep_all, bool throughput) {
+  Fit fit(std::optional<std::int64_t> ModelSource::*what, std::int64_t most, bool keep_all, bool throughput) {
     FitOptions options{.budget = solve_.budget, .most = most, .solve = solve_};
     options.progress = [&](const FitTry& t) {
       line_.show(fmt::format("trying {}", t.n));
