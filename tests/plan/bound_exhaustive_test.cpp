@@ -52,8 +52,52 @@ void several_moments(const Problem& p, Bytes budget, double optimum, std::uint64
   plan.budget = budget;
   if (b.seconds <= 0) return;
   plan.seconds_bound = b.seconds;
-  plan.proof.json = proof_json(&b.certificate, nullptr);
+  plan.proof.json = proof_json(values, &b.certificate, nullptr);
   ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
+}
+
+// The proof with a number changed, taken from another place, or a row left out or doubled.
+std::string tampered(const std::string& json, Rng& rng) {
+  std::vector<std::pair<std::size_t, std::size_t>> numbers;  // begin, end
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(json[i])) == 0) continue;
+    const std::size_t end = std::min(json.find_first_not_of("0123456789", i), json.size());
+    numbers.emplace_back(i, end);
+    i = end;
+  }
+  const auto any = [&] {
+    return numbers[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(numbers.size())))];
+  };
+  const auto [begin, end] = any();
+  const auto [from, to] = any();
+  std::string text = json;
+  const std::size_t row = json.rfind('[', begin), behind = json.find(']', begin);
+  switch (rng.below(4)) {
+    case 0:
+      return text.replace(begin, end - begin, std::to_string(rng.below(12)));
+    case 1:
+      return text.replace(begin, end - begin, json.substr(from, to - from));
+    case 2:
+      return text.replace(begin, end - begin, json.substr(begin, end - begin) + "0");
+    default:
+      if (row == std::string::npos || behind == std::string::npos) return text;
+      return text.insert(behind + 1, "," + json.substr(row, behind + 1 - row));
+  }
+}
+
+// Whatever is done to a proof, it never proves what is false.
+void expect_no_false_proof(const Problem& p, const Plan& proven, double optimum, Bytes least, Rng& rng,
+                           const std::string& where) {
+  for (int i = 0; i < 12; ++i) {
+    Plan plan = proven;
+    plan.proof.json = tampered(proven.proof.json, rng);
+    plan.seconds_bound = optimum * (1 + 1e-6) + 1e-6;
+    plan.peak_bound.reset();
+    EXPECT_NE(verify_proof(p, plan), "") << where << "\n" << plan.proof.json;
+    plan.seconds_bound.reset();
+    plan.peak_bound = least + 1;
+    EXPECT_NE(verify_proof(p, plan), "") << where << "\n" << plan.proof.json;
+  }
 }
 
 // The bound for a budget, proven and at most the optimum. False: there is no plan to compare with.
@@ -107,6 +151,8 @@ void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
       }
       ASSERT_FALSE(testing::Test::HasFailure());
       if (!planned) continue;
+      Rng rng(seed * 5 + 1);
+      expect_no_false_proof(p, plan, *best.seconds, *least, rng, where);
       several_moments(p, budget, *best.seconds, seed, tally);
       plan.steps = best.steps;
       ASSERT_EQ(replay(p, plan).broken, "") << where;

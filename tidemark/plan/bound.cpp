@@ -83,7 +83,8 @@ class Search {
       result_.peak = peak_bound(v_, 64, result_.infeasible ? result_.moment : -1);
     result_.infeasible = o_.budget >= 0 && result_.peak.bytes > o_.budget;
     if (o_.certificate)
-      result_.proof.json = proof_json(&certificate_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
+      result_.proof.json =
+          proof_json(v_, &certificate_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
     order_choices();
     return std::move(result_);
   }

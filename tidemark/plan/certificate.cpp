@@ -167,7 +167,10 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     };
     Bytes most = std::max(budget_, held);
     for (Bytes size : values_.size) most = std::max(most, size);
-    if (std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p89 && timed) return -kInfinity;
+    // Prices and products that the verifier takes.
+    if (timed && (std::ldexp(price, -unit_exponent_) >= 0x1p60 ||
+                  std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p89))
+      return -kInfinity;
     for (ValueId v = 0; v < values_.values(); ++v) stored[at(i)][at(v)] += worth(values_.size[at(v)], false);
     total -= budget_ >= held ? worth(budget_ - held, true) : -worth(held - budget_, false);
   }

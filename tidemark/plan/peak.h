@@ -22,6 +22,6 @@ TIDEMARK_API PeakBound peak_bound(const Values& values, int effort = 64, TaskId 
 TIDEMARK_API std::string explain(const Values& values, const PeakBound& peak);
 
 // The proof of a plan file from either or both of its parts.
-TIDEMARK_API std::string proof_json(const Certificate* seconds, const PeakBound* peak);
+TIDEMARK_API std::string proof_json(const Values& values, const Certificate* seconds, const PeakBound* peak);
 
 }  // namespace tidemark::plan

@@ -2,9 +2,9 @@
 #include "tidemark/plan/proof_facts.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <utility>
+#include <set>
+
+#include "tidemark/base/error.h"
 
 namespace tidemark::plan::proof {
 
@@ -12,145 +12,130 @@ bool contains(const Ids& list, std::int64_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-Facts::Facts(const Problem& p)
-    : problem(p),
-      reads(p.tasks.size()),
-      writes(p.tasks.size()),
-      fresh(p.tasks.size()),
-      duty(p.tasks.size(), -1),
-      sole(p.tasks.size()) {
+void expect(bool holds, const char* what) {
+  if (!holds) fail(Error::Kind::data, "{}", what);
+}
+
+Facts::Facts(const Problem& p, const std::vector<Row>& never_first)
+    : problem(p), reads(p.tasks.size()), writes(reads), fresh(reads), sole(p.tasks.size(), true) {
   const auto n = static_cast<TaskId>(p.tasks.size());
+  // Of each buffer, its values in order, each with the update that leaves it.
+  std::vector<std::vector<std::pair<TaskId, std::int32_t>>> versions;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const bool resident = p.buffers[b].resident;
     const Bytes bytes = p.size(static_cast<BufferId>(b));
-    values.push_back(
-        {.buffer = static_cast<BufferId>(b), .bytes = resident ? 0 : bytes, .resident = resident});
-    values[b].given = resident || p.buffers[b].start >= 0;
+    const bool resident = p.buffers[b].resident, given = resident || p.buffers[b].start >= 0;
+    values.push_back({.bytes = resident ? 0 : bytes, .resident = resident, .given = given});
+    versions.push_back({{-1, static_cast<std::int32_t>(b)}});
     resident_bytes += resident ? bytes : 0;
   }
-  // The values that each update of the list finds and leaves.
-  std::map<std::pair<TaskId, BufferId>, std::int32_t> updates;
-  std::vector<TaskId> read_by(p.buffers.size(), -1);
-  Ids now(p.buffers.size());
-  std::iota(now.begin(), now.end(), 0);
-  for (TaskId t = 0; t < n; ++t) {
-    for (BufferId b : p.tasks[at(t)].reads) read_by[at(b)] = t;
-    for (BufferId b : p.tasks[at(t)].writes) {
-      if (p.tasks[at(t)].optional || read_by[at(b)] != t) continue;
-      const auto next = static_cast<std::int32_t>(values.size());
-      values.push_back({.buffer = b,
-                        .bytes = values[at(b)].bytes,
-                        .resident = values[at(b)].resident,
-                        .replaces = now[at(b)]});
-      now[at(b)] = updates[{t, b}] = next;
-    }
-  }
-  for (BufferId b : p.outputs) values[at(now[at(b)])].output = true;
-  std::iota(now.begin(), now.end(), 0);
-  std::fill(read_by.begin(), read_by.end(), -1);
+  const auto inputs = [&](TaskId t) {
+    return std::set(p.tasks[at(t)].reads.begin(), p.tasks[at(t)].reads.end());
+  };
   for (TaskId t = 0; t < n; ++t) {
     const Task& task = p.tasks[at(t)];
-    const TaskId like = task.once && task.instead_of >= 0 ? task.instead_of : t;
-    for (BufferId b : task.reads) {
-      if (std::exchange(read_by[at(b)], t) == t) continue;
-      const auto update = updates.find({like, b});
-      const std::int32_t v = update == updates.end() ? now[at(b)] : values[at(update->second)].replaces;
-      reads[at(t)].push_back(v);
-      values[at(v)].readers.push_back(t);
+    for (const auto in = inputs(t); BufferId b : task.writes) {
+      if (task.optional || !in.contains(b)) continue;
+      const auto [bytes, resident] = std::pair(values[at(b)].bytes, values[at(b)].resident);
+      values.push_back({.bytes = bytes, .resident = resident, .replaces = versions[at(b)].back().second});
+      versions[at(b)].emplace_back(t, static_cast<std::int32_t>(values.size()) - 1);
     }
-    for (BufferId b : task.writes) {
-      const auto update = updates.find({like, b});
-      const std::int32_t v = update == updates.end() ? now[at(b)] : update->second;
+    duty.push_back(task.optional ? task.instead_of : t);
+    if (duty.back() != t) sole[at(t)] = false;
+    if (task.instead_of >= 0) sole[at(task.instead_of)] = false;
+  }
+  // The version after all updates that stand before this place.
+  const auto value = [&](BufferId b, TaskId place) {
+    const auto& list = versions[at(b)];
+    return std::prev(std::lower_bound(list.begin(), list.end(), std::pair{place, std::int32_t{-1}}))->second;
+  };
+  for (BufferId b : p.outputs) values[at(value(b, n))].output = true;
+  for (TaskId t = 0; t < n; ++t) {
+    const Task& task = p.tasks[at(t)];
+    const std::set in = inputs(t), out(task.writes.begin(), task.writes.end());
+    const TaskId update = task.instead_of >= 0 ? task.instead_of : t;  // its place, where this is one
+    held.push_back(resident_bytes + round_up(task.workspace, p.align));
+    for (BufferId b : in) reads[at(t)].push_back(value(b, out.contains(b) ? update : t));
+    for (BufferId b : out) {
+      const std::int32_t v = value(b, in.contains(b) ? update + 1 : t);
       writes[at(t)].push_back(v);
       values[at(v)].makers.push_back(t);
-      if (!task.optional) now[at(b)] = v;
-      bool own = !values[at(v)].resident && read_by[at(b)] != t;
+      values[at(v)].firsts.push_back(t);
+      bool own = !values[at(v)].resident && !in.contains(b);
       for (const auto& [from, into] : task.in_place)
         own = own && (into != b || p.buffers[at(from)].resident || p.size(from) < p.size(b));
       if (own) fresh[at(t)].push_back(v);
+      if (own) held.back() += values[at(v)].bytes;
     }
-    duty[at(t)] = task.optional ? task.instead_of : t;
-    sole[at(t)] = !task.optional;
   }
-  for (const Task& t : p.tasks) {
-    if (t.instead_of >= 0) sole[at(t.instead_of)] = false;
+  for (const Row& r : never_first) {
+    expect(at(r[1]) < reads.size() && contains(writes[at(r[1])], r[0]) && contains(reads[at(r[1])], r[2]),
+           "never_first: not a maker of a value and what it reads");
+    std::erase(values[at(r[0])].firsts, r[1]);
   }
-  // Never first, until nothing changes; leaving some out is safe, so the work has a limit.
-  std::int64_t work = 20'000'000;
-  for (Value& v : values) v.never_first.assign(v.makers.size(), false);
-  for (bool changed = true; std::exchange(changed, false);) {
-    for (std::size_t v = 0; v < values.size(); ++v) {
-      for (std::size_t m = 0; m < values[v].makers.size() && values[v].makers.size() > 1 && !values[v].given;
-           ++m) {
-        for (std::int32_t y : reads[at(values[v].makers[m])]) {
-          const Value& other = values[at(y)];
-          bool through_v = !values[v].never_first[m] && !other.given && !other.makers.empty() && at(y) != v;
-          for (std::size_t k = 0; through_v && k < other.makers.size() && --work > 0; ++k)
-            through_v =
-                other.never_first[k] || contains(reads[at(other.makers[k])], static_cast<std::int64_t>(v));
-          if (through_v && work > 0) values[v].never_first[m] = changed = true;
-        }
-      }
+  std::size_t work = 0;
+  for (const Row& r : never_first) {
+    const Value& read = values[at(r[2])];
+    expect(!read.given, "never_first: what the maker reads is given");
+    for (TaskId maker : read.makers) {
+      expect((work += read.firsts.size() + reads[at(maker)].size()) < 100'000'000, "never_first: too long");
+      expect(!contains(read.firsts, maker) || contains(reads[at(maker)], r[0]),
+             "never_first: what the maker reads can be made without the value");
     }
   }
 }
 
-Moment::Moment(const Facts& f, TaskId moment)
-    : task(moment),
-      before(f.reads.size()),
-      after(f.reads.size(), true),
-      past(f.values.size()),
-      reads(past),
-      fresh(past) {
-  Ids todo{moment};
-  const auto next = [&] {
-    const TaskId t = todo.back();
-    todo.pop_back();
-    return t;
-  };
-  while (!todo.empty()) {
-    for (std::int32_t v : f.reads[at(next())]) {
+Moment the_start(const Facts& f) {
+  const std::vector<bool> none(f.reads.size()), all(f.reads.size(), true);
+  std::vector<bool> given;
+  for (const Value& v : f.values) given.push_back(v.given);
+  return {.before = none, .after = all, .over = none, .least = given, .most = given};
+}
+
+Moment the_end(const Facts& f) {
+  const std::vector<bool> none(f.reads.size()), all(f.values.size(), true);
+  return {.before = f.sole, .after = none, .over = none, .least = all, .most = all};
+}
+
+Moment first_run(const Facts& f, TaskId task, const std::vector<Row>& after) {
+  const auto n = static_cast<TaskId>(f.reads.size());
+  Moment m{.before = std::vector<bool>(f.reads.size()), .held = f.held[at(task)]};
+  m.after = m.over = m.before;
+  m.least.resize(f.values.size());
+  // Whatever is the only one to make first what a required task reads stands before it in the list.
+  for (TaskId t = task; t >= 0; --t) {
+    for (std::int32_t v : t == task || m.before[at(t)] ? f.reads[at(t)] : Ids()) {
       const Value& value = f.values[at(v)];
-      if (value.given || std::count(value.never_first.begin(), value.never_first.end(), false) != 1) continue;
-      const auto first =
-          std::find(value.never_first.begin(), value.never_first.end(), false) - value.never_first.begin();
-      const TaskId maker = value.makers[at(first)];
-      if (!before[at(maker)]) todo.push_back(maker);
-      before[at(maker)] = true;
+      if (!value.given && value.firsts.size() == 1) m.before[at(value.firsts[0])] = true;
     }
   }
-  // All that could run if the task did not.
-  std::vector<bool> there(f.values.size());
-  std::vector<std::size_t> missing(f.reads.size());
-  for (std::size_t v = 0; v < f.values.size(); ++v) there[v] = f.values[v].given;
-  for (std::size_t t = 0; t < f.reads.size(); ++t) {
-    for (std::int32_t v : f.reads[t]) missing[t] += there[at(v)] ? 0 : 1;
-    if (missing[t] == 0) todo.push_back(static_cast<TaskId>(t));
+  std::int64_t next = 0;
+  for (const Row& r : after) {
+    expect(next <= r[0] && r[0] <= r[1] && r[1] < n, "after: not ranges of tasks in order");
+    for (next = r[0]; next <= r[1]; ++next) m.after[at(next)] = true;
   }
-  while (!todo.empty()) {
-    const TaskId t = next();
-    if (t == moment) continue;
-    after[at(t)] = false;
-    for (std::int32_t v : f.writes[at(t)]) {
-      if (there[at(v)]) continue;
-      there[at(v)] = true;
-      for (TaskId reader : f.values[at(v)].readers) {
-        if (--missing[at(reader)] == 0) todo.push_back(reader);
-      }
-    }
+  m.after[at(task)] = true;
+  for (const Value& v : f.values) {
+    const auto is_after = [&](TaskId maker) { return m.after[at(maker)]; };
+    m.most.push_back(v.given || !std::all_of(v.makers.begin(), v.makers.end(), is_after));
   }
-  for (std::size_t t = 0; t < f.reads.size(); ++t) {
-    for (std::int32_t w : f.writes[t]) {
-      const std::int32_t old = f.values[at(w)].replaces;
-      if (before[t] && old >= 0 && contains(f.reads[t], old)) past[at(old)] = true;
-    }
+  const auto cannot_be_there = [&](std::int32_t v) { return !m.most[at(v)]; };
+  std::vector<bool> past(f.values.size());
+  for (TaskId t = 0; t < n; ++t) {
+    const Ids& reads = f.reads[at(t)];
+    expect(!m.after[at(t)] || t == task || std::any_of(reads.begin(), reads.end(), cannot_be_there),
+           "after: a task that can run before the moment");
+    for (std::int32_t v : m.before[at(t)] ? f.writes[at(t)] : Ids())
+      if (f.values[at(v)].replaces >= 0) past[at(f.values[at(v)].replaces)] = true;
   }
-  held = f.resident_bytes + round_up(f.problem.tasks[at(moment)].workspace, f.problem.align);
-  for (std::int32_t r : f.reads[at(moment)]) reads[at(r)] = true;
-  for (std::int32_t w : f.fresh[at(moment)]) {
-    fresh[at(w)] = true;
-    held += f.values[at(w)].bytes;
+  for (TaskId t = 0; t < n; ++t) {
+    m.over[at(t)] = f.problem.tasks[at(t)].once && m.before[at(t)];
+    for (const Ids* list : {&f.reads[at(t)], &f.writes[at(t)]})
+      for (std::int32_t v : *list) m.over[at(t)] = m.over[at(t)] || past[at(v)];
   }
+  for (std::int32_t v : f.fresh[at(task)]) past[at(v)] = true;  // in the bytes held, and nowhere else
+  for (std::int32_t v : f.reads[at(task)]) m.least[at(v)] = true;
+  for (std::size_t v = 0; v < past.size(); ++v) m.most[v] = m.least[v] || (m.most[v] && !past[v]);
+  return m;
 }
 
 }  // namespace tidemark::plan::proof

@@ -1,4 +1,7 @@
 // Writes the proof of a plan file; docs/proofs.md has the format. SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <span>
+
 #include "tidemark/base/json.h"
 #include "tidemark/plan/peak.h"
 
@@ -17,47 +20,95 @@ void write_rows(JsonWriter& w, const char* name, const Rows& rows, Fields&& fiel
   w.end_array();
 }
 
-void write_supply(JsonWriter& w, const Certificate::Leaf& leaf) {
+// A price, in seconds, as p / 2^s units a byte: the double exactly.
+void write_price(JsonWriter& w, double price, int unit_exponent) {
+  int exponent = 0;
+  auto p = static_cast<std::int64_t>(std::ldexp(std::frexp(price, &exponent), 53));
+  int s = 53 + unit_exponent - exponent;
+  for (; s < 0; ++s) p *= 2;  // prices stay below Certificate::kMost
+  for (; s > 0 && p % 2 == 0; --s) p /= 2;
+  w.begin_array().value(p).value(s).end_array();
+}
+
+void write_leaf(JsonWriter& w, const Certificate::Leaf& leaf, std::size_t moments, int unit_exponent) {
+  w.begin_object();
+  // Those that the leaf before does not settle: all behind the last that is "stored".
+  auto first = leaf.decisions.end();
+  while (first != leaf.decisions.begin() && !std::prev(first)->stored) --first;
+  write_rows(w, "decisions", std::span(first, leaf.decisions.end()),
+             [&](const auto& d) { w.value(d.moment).value(d.value); });
+  if (leaf.impossible) w.field("impossible", true);
+  if (moments > 0) {
+    w.key("prices").begin_array();
+    for (std::size_t i = 0; i < moments; ++i) {
+      if (leaf.impossible) {
+        w.begin_array().value(1).value(0).end_array();
+      } else {
+        write_price(w, leaf.prices[i], unit_exponent);
+      }
+    }
+    w.end_array();
+  }
   write_rows(w, "need", leaf.need,
              [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.value).value(r.y); });
   write_rows(w, "keep", leaf.keep,
              [&](const auto& r) { w.value(r.i).value(r.j).value(r.at).value(r.value).value(r.y); });
-}
-
-void write_leaf(JsonWriter& w, const Certificate::Leaf& leaf) {
-  w.begin_object();
-  write_rows(w, "decisions", leaf.decisions,
-             [&](const auto& d) { w.value(d.moment).value(d.value).value(d.stored ? 1 : 0); });
-  if (leaf.impossible) {
-    w.field("impossible", true);
-  } else {
-    w.key("prices").begin_array();
-    for (double p : leaf.prices) w.value(p);
-    w.end_array();
-  }
-  write_supply(w, leaf);
   write_rows(w, "sum", leaf.sum, [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.y); });
   write_rows(w, "floors", leaf.floors, [&](const auto& r) { w.value(r.task).value(r.y); });
   write_rows(w, "links", leaf.links, [&](const auto& r) { w.value(r.read).value(r.write); });
   w.end_object();
 }
 
+void write_moment(JsonWriter& w, const Values& values, TaskId task, bool with_after) {
+  w.begin_object().field("task", task);
+  std::vector<std::pair<TaskId, TaskId>> ranges;
+  if (with_after) {
+    const Moment moment(values, task);
+    for (TaskId t = 0; t < values.tasks(); ++t) {
+      if (!moment.after[static_cast<std::size_t>(t)]) continue;
+      if (ranges.empty() || ranges.back().second != t - 1) ranges.emplace_back(t, t);
+      ranges.back().second = t;
+    }
+  }
+  write_rows(w, "after", ranges, [&](const auto& r) { w.value(r.first).value(r.second); });
+  w.end_object();
+}
+
+struct NeverFirst {
+  ValueId value;
+  TaskId maker;
+  ValueId read;
+};
+std::vector<NeverFirst> never_first(const Values& values) {
+  std::vector<NeverFirst> rows;
+  for (ValueId v = 0; v < values.values(); ++v) {
+    const auto begin = static_cast<std::size_t>(values.makers.first[static_cast<std::size_t>(v)]);
+    for (std::size_t k = 0; k < values.makers[v].size(); ++k) {
+      if (values.never_first[begin + k])
+        rows.push_back({v, values.makers[v][k], values.never_first_by[begin + k]});
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
-std::string proof_json(const Certificate* seconds, const PeakBound* peak) {
+std::string proof_json(const Values& values, const Certificate* seconds, const PeakBound* peak) {
   JsonWriter w;
-  w.begin_object();
+  w.begin_object().field("version", 2);
+  write_rows(w, "never_first", never_first(values),
+             [&](const auto& r) { w.value(r.value).value(r.maker).value(r.read); });
   if (seconds != nullptr) {
     w.key("seconds")
         .begin_object()
         .field("unit_exponent", seconds->unit_exponent)
         .key("moments")
         .begin_array();
-    for (TaskId t : seconds->moments) w.value(t);
+    for (TaskId t : seconds->moments) write_moment(w, values, t, true);
     w.end_array().key("leaves").begin_array();
     for (const Certificate::Leaf& leaf : seconds->leaves) {
       w.new_line();
-      write_leaf(w, leaf);
+      write_leaf(w, leaf, seconds->moments.size(), seconds->unit_exponent);
     }
     w.end_array().end_object();
   }
@@ -66,8 +117,13 @@ std::string proof_json(const Certificate* seconds, const PeakBound* peak) {
     if (peak->moment < 0) {
       w.field("end", true);
     } else {
-      w.key("moments").begin_array().value(peak->moment).end_array();
-      write_supply(w, peak->leaf);
+      Certificate::Leaf leaf = peak->leaf;
+      leaf.prices = {1};
+      w.key("moments").begin_array();
+      write_moment(w, values, peak->moment, !leaf.need.empty() || !leaf.keep.empty());
+      w.end_array().key("leaves").begin_array();
+      write_leaf(w, leaf, 1, 0);
+      w.end_array();
     }
     w.end_object();
   }

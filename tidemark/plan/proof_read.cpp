@@ -25,61 +25,72 @@ std::vector<Row> read_rows(Element element, const Place& place, std::size_t widt
 }
 
 Leaf read_leaf(Element element, const Place& place) {
-  static constexpr std::string_view kFields[] = {"prices", "impossible", "decisions", "need",
-                                                 "keep",   "sum",        "floors",    "links"};
-  static constexpr std::size_t kWidth[] = {0, 0, 3, 5, 5, 4, 2, 2};
+  static constexpr std::string_view kFields[] = {"impossible", "decisions", "prices", "need",
+                                                 "keep",       "sum",       "floors", "links"};
+  static constexpr std::size_t kWidth[] = {0, 2, 2, 5, 5, 4, 2, 2};
   Leaf leaf;
-  std::vector<Row>* rows[] = {nullptr,    nullptr,   &leaf.decisions, &leaf.need,
-                              &leaf.keep, &leaf.sum, &leaf.floors,    &leaf.links};
+  std::vector<Row>* rows[] = {nullptr,    &leaf.decisions, &leaf.prices, &leaf.need,
+                              &leaf.keep, &leaf.sum,       &leaf.floors, &leaf.links};
   json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 1) leaf.impossible = json::read_bool(e, place);
-    if (field > 1) *rows[field] = read_rows(e, place, kWidth[field]);
-    if (field > 0) return;
-    for (const Element price : json::read_array(e, place))
-      leaf.prices.push_back(json::read_double(price, place));
+    if (field == 0) {
+      leaf.impossible = json::read_bool(e, place);
+    } else {
+      *rows[field] = read_rows(e, place, kWidth[field]);
+    }
   });
   return leaf;
 }
 
-Seconds read_seconds(Element element, const Place& place, std::size_t tasks) {
-  static constexpr std::string_view kFields[] = {"unit_exponent", "moments", "leaves"};
-  Seconds s;
+MomentText read_moment(Element element, const Place& place, std::size_t tasks) {
+  static constexpr std::string_view kFields[] = {"task", "after"};
+  MomentText moment;
+  json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
+    if (field == 0) moment.task = json::read_id(e, place, tasks);
+    if (field == 1) moment.after = read_rows(e, place, 2);
+  });
+  if (moment.task < 0) json::refuse(place, "a moment without a task");
+  return moment;
+}
+
+Part read_part(Element element, const Place& place, std::size_t tasks) {
+  static constexpr std::string_view kFields[] = {"unit_exponent", "moments", "leaves", "end"};
+  Part part;
   json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
     if (field == 0) {
       const std::int64_t exponent = json::read_integer(e, place);
       if (exponent < -900 || exponent > 900) json::refuse(place, "unit_exponent is out of range");
-      s.unit_exponent = static_cast<int>(exponent);
+      part.unit_exponent = static_cast<int>(exponent);
     } else if (field == 1) {
-      s.moments = json::read_ids(e, place, tasks);
+      for (const Element moment : json::read_array(e, place))
+        part.moments.push_back(read_moment(moment, place, tasks));
+    } else if (field == 2) {
+      for (const Element leaf : json::read_array(e, place)) part.leaves.push_back(read_leaf(leaf, place));
     } else {
-      for (const Element leaf : json::read_array(e, place)) s.leaves.push_back(read_leaf(leaf, place));
+      part.end = json::read_bool(e, place);
     }
   });
-  return s;
-}
-
-Peak read_peak(Element element, const Place& place, std::size_t tasks) {
-  static constexpr std::string_view kFields[] = {"moments", "need", "keep", "end"};
-  Peak peak;
-  json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) peak.moments = json::read_ids(e, place, tasks);
-    if (field == 1) peak.leaf.need = read_rows(e, place, 5);
-    if (field == 2) peak.leaf.keep = read_rows(e, place, 5);
-    if (field == 3) peak.end = json::read_bool(e, place);
-  });
-  return peak;
+  return part;
 }
 
 }  // namespace
 
 Text read(std::string_view json, std::size_t tasks) {
   const json::Document document("proof", json);
-  static constexpr std::string_view kFields[] = {"seconds", "peak"};
+  static constexpr std::string_view kFields[] = {"version", "never_first", "seconds", "peak"};
   Text text;
+  // Of another version, whatever else it holds, only the version is said.
+  std::vector<std::pair<std::size_t, Element>> fields;
   json::read_object(document.root(), Place{"proof"}, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) text.seconds = read_seconds(e, Place{"proof", "seconds"}, tasks);
-    if (field == 1) text.peak = read_peak(e, Place{"proof", "peak"}, tasks);
+    if (field == 0) text.version = json::read_integer(e, Place{"proof", "version"});
+    if (field > 0) fields.emplace_back(field, e);
   });
+  if (text.version != 2)
+    json::refuse(Place{"proof"}, fmt::format("version {}, and 2 is what is read; plan again", text.version));
+  for (const auto& [field, e] : fields) {
+    if (field == 1) text.never_first = read_rows(e, Place{"proof", "never_first"}, 3);
+    if (field == 2) text.seconds = read_part(e, Place{"proof", "seconds"}, tasks);
+    if (field == 3) text.peak = read_part(e, Place{"proof", "peak"}, tasks);
+  }
   return text;
 }
 

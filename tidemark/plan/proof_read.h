@@ -1,4 +1,4 @@
-// The proof of a plan file as it stands there; docs/proofs.md has the format. Internal to proof.cpp and proof_read.cpp.
+// The proof of a plan file as it stands there; docs/proofs.md has the format. Internal to the checker of proofs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,23 +11,23 @@ namespace tidemark::plan::proof {
 using Row = std::vector<std::int64_t>;  // as many numbers as the row's name has fields, each from 0 to 2^60
 
 struct Leaf {
-  std::vector<Row> decisions, need, keep, sum, floors, links;
-  std::vector<double> prices;
+  std::vector<Row> decisions, prices, need, keep, sum, floors, links;
   bool impossible = false;
 };
-struct Seconds {
-  int unit_exponent = 0;
-  std::vector<TaskId> moments;
-  std::vector<Leaf> leaves;
+struct MomentText {
+  TaskId task = -1;
+  std::vector<Row> after;
 };
-struct Peak {
-  std::vector<TaskId> moments;
-  Leaf leaf;
+struct Part {
+  int unit_exponent = 0;
+  std::vector<MomentText> moments;
+  std::vector<Leaf> leaves;
   bool end = false;
 };
 struct Text {
-  std::optional<Seconds> seconds;
-  std::optional<Peak> peak;
+  std::int64_t version = 1;
+  std::vector<Row> never_first;
+  std::optional<Part> seconds, peak;
 };
 
 // Throws Error(data) naming the place; ids of tasks are in [0, tasks).

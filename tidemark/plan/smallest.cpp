@@ -61,7 +61,7 @@ class Smallest {
       result_.budget = -1;
       return std::move(result_);
     }
-    result_.plan.proof.json = proof_json(nullptr, &peak);
+    result_.plan.proof.json = proof_json(values, nullptr, &peak);
     result_.plan.seconds_bound.reset();
     fastest();
     result_.plan.budget = result_.budget;

@@ -102,6 +102,7 @@ Values::Values(const Problem& p) : problem(p) {
   // before it, first by a maker that may be first, which reads v: v was there already. Few rounds, since
   // chains of this are short.
   never_first.assign(makers.items.size(), false);
+  never_first_by.assign(makers.items.size(), -1);
   bool changed = true;
   for (int round = 0; changed && round < 8; ++round) {
     changed = false;
@@ -115,6 +116,7 @@ Values::Values(const Problem& p) : problem(p) {
             needs_v = never_first[j] || has(reads[makers.items[j]], v);
           if (needs_v) {
             never_first[k] = changed = true;
+            never_first_by[k] = y;
             break;
           }
         }

@@ -41,7 +41,8 @@ struct Values {
   std::vector<double> floor;  // by required task: the least seconds of those that do its work
   std::vector<bool> sole;     // required, and nothing can run instead
   // Makers of a value that cannot be the first to make it: they read what can only be made from it.
-  std::vector<bool> never_first;  // parallel to makers.items
+  std::vector<bool> never_first;        // parallel to makers.items
+  std::vector<ValueId> never_first_by;  // likewise: which of the values it reads says so
   Bytes resident_bytes = 0;
   double floor_seconds = 0;  // the sum of `floor`
 
