@@ -153,27 +153,33 @@ TEST(SolveOptions, WhateverIsOnOrOffTheAnswerChecksAndKeepsToIt) { solve_under_a
 
 const bool registered = register_parts("SlowSolve", "AnyOptions", 20'000, 32, solve_under_any_options);
 
-// A plan that the search has no way to, by an optional update in place of another, is kept where it is given; and nothing is said of all plans.
+// A plan that the search has no way to is kept where it is given, and nothing is said of all plans: `other` reads what is made behind
+// `update`'s place, and `use` reads the new version before `other`'s.
 TEST(SolveOptions, AWarmStartIsNeverLost) {
   const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "stand-in",
-    "buffers": [{"name": "w", "bytes": 4, "resident": true}],
-    "tasks": [{"name": "update", "reads": [0], "writes": [0], "seconds": 5, "workspace": 4, "once": true},
-              {"name": "other", "reads": [0], "writes": [0], "seconds": 1, "optional": true, "instead_of": 0, "once": true}],
-    "outputs": []})");
+    "buffers": [{"name": "w", "bytes": 4, "resident": true}, {"name": "y", "bytes": 1}, {"name": "z", "bytes": 1}],
+    "tasks": [{"name": "update", "reads": [0], "writes": [0], "seconds": 5, "workspace": 8, "once": true},
+              {"name": "use", "reads": [0], "writes": [1], "seconds": 1},
+              {"name": "make", "reads": [], "writes": [2], "seconds": 1},
+              {"name": "other", "reads": [0, 2], "writes": [0], "seconds": 1, "optional": true, "instead_of": 0, "once": true}],
+    "outputs": [1]})");
   Plan given;
-  given.steps = {{.kind = Step::Kind::run, .id = 1}};
+  given.steps = {{.kind = Step::Kind::run, .id = 2},
+                 {.kind = Step::Kind::run, .id = 3},
+                 {.kind = Step::Kind::drop, .id = 2},
+                 {.kind = Step::Kind::run, .id = 1}};
   for (const bool offsets : {false, true}) {
-    Options o{.budget = 4, .time_limit = 1e9, .effort = 20, .offsets = offsets};
+    Options o{.budget = 5, .time_limit = 1e9, .effort = 20, .offsets = offsets};
     const Plan none = solve(p, o);
     EXPECT_TRUE(none.steps.empty());
     EXPECT_EQ(none.reason.find("every plan was looked at"), std::string::npos) << none.reason;
     o.warm_start = &given;
-    for (const Bytes budget : {4, 100}) {
+    for (const Bytes budget : {5, 100}) {
       o.budget = budget;
       const Plan plan = solve(p, o);
       EXPECT_EQ(check(p, plan), "");
-      EXPECT_EQ(plan.seconds, 1);
-      EXPECT_EQ(plan.peak, 4);
+      EXPECT_EQ(plan.seconds, 3);
+      EXPECT_EQ(plan.peak, 5);
     }
   }
 }

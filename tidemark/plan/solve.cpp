@@ -18,6 +18,7 @@
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/search.h"
+#include "tidemark/plan/stand_ins.h"
 
 namespace tidemark::plan {
 namespace {
@@ -465,7 +466,11 @@ Plan solve(const Problem& problem, const Options& options, bool below) {
     if (plan.seconds_bound) plan.proof = bound(problem, {.budget = options.budget}).proof;
     return plan;
   }
-  return Solver(problem, options, below).run();
+  const auto search = [](const Problem& list, const Options& o, bool thorough) {
+    return Solver(list, o, thorough).run();
+  };
+  if (options.makers && has_stand_ins(problem)) return solve_with_stand_ins(problem, options, below, search);
+  return search(problem, options, below);
 }
 
 }  // namespace tidemark::plan
