@@ -82,12 +82,13 @@ struct Binary {
 };
 
 // Adds up the partials of leaves that the compiler can see to be one variable: `u * u` is one argument, at no
-// cost. Leaves that turn out to be the same only when running set `rest`.
+// cost. Leaves may also turn out to be the same only when running.
 template <typename R, int N>
 struct Merge {
   R sums[N];
   bool gone[N];
-  bool rest = false;
+
+  TIDEMARK_INLINE explicit Merge(const Leaves<R, N>& in) { from<0>(in); }
 
   template <int J, int I>
   TIDEMARK_INLINE bool repeats(const Leaves<R, N>& in) {
@@ -97,7 +98,6 @@ struct Merge {
         sums[I] = sums[I] + in.partials[J];
         return true;
       }
-      rest |= same & !gone[I];
       return repeats<J, I + 1>(in);
     } else {
       return false;
@@ -109,6 +109,18 @@ struct Merge {
       sums[J] = in.partials[J];
       gone[J] = repeats<J, 0>(in);
       from<J + 1>(in);
+    }
+  }
+  // Whether leaves that are left are the same.
+  template <int J = 1, int I = 0>
+  TIDEMARK_INLINE bool meet(const Leaves<R, N>& in) const {
+    if constexpr (J >= N) {
+      return false;
+    } else if constexpr (I == J) {
+      return meet<J + 1, 0>(in);
+    } else {
+      if (rare(!gone[I] && !gone[J] && in.keys[I] == in.keys[J])) return true;
+      return meet<J, I + 1>(in);
     }
   }
 };

@@ -163,10 +163,14 @@ TIDEMARK_INLINE Key Recorder<Real>::append_alike(const Key* keys, const Real* pa
     bool same = true;
     each<0, N>([&](auto j) { same &= same_bits((at - N)[j], partials[j]); });
     if (!same) {
-      if (at + N > limit_) [[unlikely]]
+      Real* const end = partials_end(N);
+      if (at + N > end) [[unlikely]]
         return 0;
       each<0, N>([&](auto j) { at[j] = partials[j]; });
       partial_ = at + N;
+      limit_ = end;
+    } else {
+      limit_ = at;
     }
     each<0, N>([&](auto j) { arguments_[j].stride = keys[j] - arguments_[j].base; });
     constant_ = same;
@@ -193,6 +197,7 @@ TIDEMARK_INLINE Key Recorder<Real>::append_alike(const Key* keys, const Real* pa
   }
   each<0, N>([&](auto j) { at[j] = partials[j]; });
   partial_ = at + N;
+  if (constant_) limit_ = partial_;
   return next_++;
 }
 
@@ -206,7 +211,6 @@ TIDEMARK_INLINE Key Recorder<Real>::append_first(const Key* keys, const Real* pa
   const auto* const low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * N));
   if (reinterpret_cast<const std::byte*>(at + N) > low) [[unlikely]]
     return 0;
-  limit_ = partials_end(low);
   run_ = next_;
   n_ = N;
   shape_ = shape_of(N);
@@ -215,7 +219,7 @@ TIDEMARK_INLINE Key Recorder<Real>::append_first(const Key* keys, const Real* pa
     arguments_[j] = {keys[j], kNoStride};
     at[j] = partials[j];
   });
-  partial_ = at + N;
+  limit_ = partial_ = at + N;
   return next_++;
 }
 
@@ -225,14 +229,30 @@ Key Recorder<Real>::append_few(Key k0, Key k1, Key k2, Real p0, Real p1, Real p2
   const Key keys[kMaxFew] = {k0, k1, k2};
   const Real partials[kMaxFew] = {p0, p1, p2};
   constexpr Shape kShape = shape_of(N);
-  const Key key = shape_ == kShape                  ? append_alike<N>(keys, partials)
-                  : shape_ == (kShape | kScattered) ? append_scattered<N>(keys, partials)
-                                                    : append_first<N>(keys, partials);
-  if (key != 0) [[likely]]
-    return key;
+  if (shape_ == kShape) {
+    if (const Key key = append_alike<N>(keys, partials); key != 0) [[likely]]
+      return key;
+  } else if (shape_ == (kShape | kScattered)) {
+    if (const Key key = append_scattered<N>(keys, partials); key != 0) [[likely]]
+      return key;
+  }
+  return append_few_new<N>(k0, k1, k2, p0, p1, p2);
+}
+
+template <typename Real>
+template <int N>
+[[gnu::noinline]] Key Recorder<Real>::append_few_new(Key k0, Key k1, Key k2, Real p0, Real p1, Real p2) {
+  const Key keys[kMaxFew] = {k0, k1, k2};
+  const Real partials[kMaxFew] = {p0, p1, p2};
+  constexpr Shape kShape = shape_of(N);
+  if ((shape_ & ~kScattered) != kShape)
+    if (const Key key = append_first<N>(keys, partials); key != 0) [[likely]]
+      return key;
+  bool all_active = true;
+  each<0, N>([&](auto j) { all_active &= index_of(keys[j]) != 0; });
   const Key key_copies[kMaxFew] = {k0, k1, k2};  // so that the others never need memory
   const Real copies[kMaxFew] = {p0, p1, p2};
-  return append_new(key_copies, copies, N, kShape);
+  return all_active ? append_new(key_copies, copies, N, kShape) : record_rest(key_copies, copies, N);
 }
 
 template <typename Real>
@@ -248,9 +268,13 @@ bool Recorder<Real>::append_older(const Key* keys, const Real* partials, std::ui
   if (!one_recording || (!expected && !second)) return false;
   if (second || !constant_) {
     if (!(second && same)) {
-      if (partial_ + n > limit_) return false;
+      Real* const end = partials_end(n);
+      if (partial_ + n > end) return false;
       for (std::uint32_t j = 0; j < n; ++j) partial_[j] = partials[j];
       partial_ += n;
+      limit_ = end;
+    } else {
+      limit_ = partial_;
     }
     if (second) {
       for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
@@ -285,12 +309,13 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
   if (!older && shaped && next - run_ == 1) {
     bool same = true;
     for (std::uint32_t j = 0; j < n; ++j) same &= same_bits((partial_ - n)[j], partials[j]);
-    if (same || partial_ + n <= limit_) {
+    if (Real* const end = partials_end(n); same || partial_ + n <= end) {
       for_places(shape, n, [&](std::uint32_t place, std::uint32_t j) {
         arguments_[place].stride = keys[j] - arguments_[place].base;
       });
       constant_ = same;
       if (!same) put();
+      limit_ = same ? partial_ : end;
       return next_++;
     }
   }
@@ -300,7 +325,6 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
     static_cast<BasicTape<Real>*>(this)->next_chunk();
     low = reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n));
   }
-  limit_ = partials_end(low);
   run_ = next;
   n_ = n;
   shape_ = older ? shape | kOlder : shape;
@@ -315,6 +339,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
     });
   }
   put();
+  limit_ = constant_ ? partial_ : partials_end(low);
   return next_++;
 }
 

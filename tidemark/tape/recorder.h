@@ -27,6 +27,9 @@ inline constexpr std::uint32_t kMaxRun = (1u << 23) - 1;
 // No key differs from another by this much: recordings are numbered below 2^31.
 inline constexpr Key kNoStride = Key{1} << 63;
 
+// A condition that hardly ever holds: a jump that is not taken, one for each of several, is less than one answer for all.
+TIDEMARK_INLINE bool rare(bool condition) { return __builtin_expect_with_probability(condition, 0, 0.9999); }
+
 template <typename Real>
 TIDEMARK_INLINE bool same_bits(const Real& a, const Real& b) {
   if constexpr (sizeof(Real) == 8)
@@ -58,6 +61,10 @@ TIDEMARK_INLINE constexpr std::uint32_t scattered_size(std::uint32_t n) {
 // are not taken from one to another.
 inline constexpr Shape kOlder = Shape{1} << 61;
 
+// Statements of which leaves are passive or the same variable, known only now; and refusals. To the recording of this thread.
+template <typename Real>
+TIDEMARK_API Key record_rest(const Key* keys, const Real* partials, std::uint32_t n);
+
 template <typename Real>
 class Recorder {
  public:
@@ -68,13 +75,12 @@ class Recorder {
     for (std::uint32_t j = 0; j < n; ++j) expected &= is_expected(j, keys[j], k);
     if (expected) {
       Real* at = partial_;
-      if (!constant_) {
-        if (at + n <= limit_) {
-          for (std::uint32_t j = 0; j < n; ++j) at[j] = partials[j];
-          partial_ = at + n;
-          return next_++;
-        }
-      } else {
+      if (at + n <= limit_) {
+        for (std::uint32_t j = 0; j < n; ++j) at[j] = partials[j];
+        partial_ = at + n;
+        return next_++;
+      }
+      if (constant_) {
         bool same = k < kMaxRun;
         for (std::uint32_t j = 0; j < n; ++j) same &= same_bits((at - n)[j], partials[j]);
         if (same) return next_++;
@@ -91,21 +97,15 @@ class Recorder {
     const Key k = next_ - run_;
     Shape shape = 0;
     std::uint32_t n = 0;
-    bool expected = true;
     each<0, N>([&](auto j) {
       if (!gone[j]) {
         shape |= Shape{1} << j;
         ++n;
-        expected &= is_expected(j, keys[j], k);
       }
     });
-    expected &= shape == shape_;
-    if (!expected) [[unlikely]]
-      return false;
+    if (rare(shape != shape_) || !are_expected<0, N>(keys, gone, k)) return false;
     Real* at = partial_;
-    if (!constant_) [[likely]] {
-      if (at + n > limit_) [[unlikely]]
-        return false;
+    if (at + n <= limit_) [[likely]] {
       each<0, N>([&](auto j) {
         if (!gone[j]) *at++ = partials[j];
       });
@@ -113,6 +113,8 @@ class Recorder {
       key = next_++;
       return true;
     }
+    if (!constant_) [[unlikely]]
+      return false;
     bool same = k < kMaxRun;
     at -= n;
     each<0, N>([&](auto j) {
@@ -121,12 +123,7 @@ class Recorder {
     if (same) key = next_++;
     return same;
   }
-  template <int N>
-  TIDEMARK_INLINE static bool all_active(const Key (&keys)[N]) {
-    bool all = true;
-    each<0, N>([&](auto j) { all &= index_of(keys[j]) != 0; });
-    return all;
-  }
+  // What is not expected, to the recording of this thread. Leaves may be passive.
   template <int N>
   TIDEMARK_INLINE Key append_other(const Key (&keys)[N], const Real (&partials)[N], const bool (&gone)[N]) {
     // Copies, so that the arrays of the usual path never need memory.
@@ -152,7 +149,9 @@ class Recorder {
       if constexpr (N >= 3)
         if (n == 3) return few(std::integral_constant<int, 3>{});
     }
-    return append_new(packed, factors, n, shape);
+    bool all_active = true;
+    each<0, N>([&](auto j) { all_active &= index_of(keys[j]) != 0; });
+    return all_active ? append_new(packed, factors, n, shape) : record_rest(packed, factors, n);
   }
 
   Key next() const { return next_; }
@@ -172,16 +171,29 @@ class Recorder {
     return key == arguments_[j].base + arguments_[j].stride * k;
   }
 
+  template <int J, int N>
+  TIDEMARK_INLINE bool are_expected(const Key (&keys)[N], const bool (&gone)[N], Key k) const {
+    if constexpr (J < N) {
+      if (rare(!gone[J] && !is_expected(J, keys[J], k))) return false;
+      return are_expected<J + 1, N>(keys, gone, k);
+    } else {
+      return true;
+    }
+  }
+
   // What is not expected: gives the run begun its strides, or starts another. Refuses keys of other recordings. `shape`
   // says at which places of arguments_ the n arguments go.
   TIDEMARK_API Key append_new(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
   // To a run of such statements with older arguments.
   bool append_older(const Key* keys, const Real* partials, std::uint32_t n, Shape shape);
   // The same for N arguments, all in front, in registers: numbers that were stored one by one and are read two at a time wait for
-  // the memory. Those beyond N mean nothing.
+  // the memory. Those beyond N mean nothing. They may be passive.
   template <int N>
   TIDEMARK_API Key append_few(Key k0, Key k1, Key k2, Real p0, Real p1, Real p2);
-  // Its parts: to a run of the same shape, to a scattered one, to one of another shape. 0: not without a look at more.
+  // What is rare in it. Apart, so that what is frequent calls nothing, and has no registers to save.
+  template <int N>
+  Key append_few_new(Key k0, Key k1, Key k2, Real p0, Real p1, Real p2);
+  // The parts of both: to a run of the same shape, to a scattered one, to one of another shape. 0: not without a look at more.
   template <int N>
   Key append_alike(const Key* keys, const Real* partials);
   template <int N>
@@ -206,10 +218,15 @@ class Recorder {
     return reinterpret_cast<Real*>(reinterpret_cast<std::uintptr_t>(low) & ~(sizeof(Real) - 1));
   }
 
+  // Behind it lie the descriptors of finished runs, and room for one of n arguments.
+  Real* partials_end(std::uint32_t n) const {
+    return partials_end(reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n)));
+  }
+
   Key next_ = 0;                    // of the next left side
   Key run_ = 0;                     // of the first left side of the run
   Real* partial_ = nullptr;         // where partials go
-  Real* limit_ = nullptr;           // partials end here: behind it lie the descriptors of finished runs
+  Real* limit_ = nullptr;           // the run's partials end here; where they are constant, at partial_
   Shape shape_ = kNoShape;          // of the run's statements, or kScattered too
   std::uint32_t* words_ = nullptr;  // the newest descriptor
   std::uint32_t n_ = 0;             // their arguments

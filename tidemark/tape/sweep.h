@@ -49,7 +49,7 @@ TIDEMARK_INLINE void add_term(Real& to, const Real& partial, const Real& adjoint
 
 // The run's statements one by one. N > 0: n is known when compiling.
 template <typename Real, int W, int N>
-void sweep_run(Real* adjoints, const Run<Real>& run) {
+TIDEMARK_INLINE void sweep_run(Real* adjoints, const Run<Real>& run) {
   const std::uint32_t n = N > 0 ? static_cast<std::uint32_t>(N) : run.n;
   const Real* partials = run.partials + static_cast<std::size_t>(run.length - 1) * run.partial_stride;
   std::uint32_t at[N > 0 ? N : kMaxArguments];
@@ -98,38 +98,39 @@ const Real* sweep_scattered(Real* adjoints, std::uint32_t first, std::uint32_t l
   return end;
 }
 
-// Where argument Still is the same variable in all statements and no other argument ever meets it, its adjoint stays in a
-// register: the chain of sums is then as long as an addition, not as a store and a load.
+// Where argument Still is the same variable in all statements, its adjoint stays in a register: the chain of sums is then as
+// long as an addition, not as a store and a load. The arguments of a statement differ, so no other one ever meets it. For lengths
+// above 2, where a stride is below 2^31: indices are.
 template <typename Real, int N, int Still>
-bool sweep_run_still(Real* adjoints, const Run<Real>& run) {
-  std::uint32_t at[N];
-  const std::uint32_t last = run.length - 1, still = run.base[Still];
+TIDEMARK_INLINE void sweep_run_still(Real* adjoints, const Run<Real>& run) {
+  const std::uint32_t last = run.length - 1;
+  Real* to[N];
+  std::ptrdiff_t stride[N];
 #pragma GCC unroll 8
   for (int j = 0; j < N; ++j) {
-    at[j] = run.base[j] + run.stride[j] * last;
-    if (j == Still) continue;
-    const auto [low, high] = std::minmax(run.base[j], at[j]);
-    if (low <= still && still <= high) return false;
+    stride[j] = static_cast<std::int32_t>(run.stride[j]);
+    to[j] = adjoints + (run.base[j] + run.stride[j] * last);
   }
-  Real sum = adjoints[still];
+  Real sum = *to[Still];
+  const Real* of = adjoints + (run.first + last);
   const Real* partials = run.partials + static_cast<std::size_t>(last) * run.partial_stride;
-  for (std::uint32_t k = run.length; k-- > 0; partials -= run.partial_stride) {
-    const Real a = adjoints[run.first + k];
-    if (!is_zero(a)) {
+  for (const Real* const end = adjoints + run.first;; --of, partials -= run.partial_stride) {
+    const Real a = *of;
+    if (!is_zero(a)) [[likely]] {
 #pragma GCC unroll 8
       for (int j = 0; j < N; ++j) {
         if (j == Still)
           sum += partials[j] * a;
         else
-          adjoints[at[j]] += partials[j] * a;
+          *to[j] += partials[j] * a;
       }
     }
+    if (of == end) break;
 #pragma GCC unroll 8
     for (int j = 0; j < N; ++j)
-      if (j != Still) at[j] -= run.stride[j];
+      if (j != Still) to[j] -= stride[j];
   }
-  adjoints[still] = sum;
-  return true;
+  *to[Still] = sum;
 }
 
 inline constexpr std::uint32_t kLaneRun = 8;  // shorter runs are not worth the look
@@ -190,33 +191,54 @@ bool sweep_run_in_lanes(Real* adjoints, const Run<Real>& run) {
   return true;
 }
 
+template <typename Real, int W>
+[[gnu::noinline]] void sweep_run_wide(Real* adjoints, Run<Real> run) {
+  sweep_run<Real, W, 0>(adjoints, run);
+}
+
+// Runs by what they consist of, for six numbers go in registers: most runs of inner loops are short, and would wait for a Run to be
+// written and read back.
 template <typename Real, int W, int N>
-TIDEMARK_INLINE void sweep_runs_of(Real* adjoints, const Run<Real>& run) {
-  if constexpr (W == 1 && std::is_floating_point_v<Real>) {
-    if (run.length > 2 && run.stride[N - 1] == 0 && sweep_run_still<Real, N, N - 1>(adjoints, run)) return;
-    if (run.length > 2 && run.stride[0] == 0 && sweep_run_still<Real, N, 0>(adjoints, run)) return;
-    if (run.length >= kLaneRun && sweep_run_in_lanes<Real, N>(adjoints, run)) return;
-  }
+[[gnu::noinline]] void sweep_run_moving(Real* adjoints, const std::uint32_t* base, std::uint32_t length,
+                                        std::uint32_t first, const Real* partials,
+                                        std::uint32_t partial_stride) {
+  const Run<Real> run{N, length, first, base, base + N, partials, partial_stride};
+  if constexpr (W == 1 && std::is_floating_point_v<Real>)
+    if (length >= kLaneRun && sweep_run_in_lanes<Real, N>(adjoints, run)) return;
   sweep_run<Real, W, N>(adjoints, run);
+}
+template <typename Real, int W, int N>
+[[gnu::noinline]] void sweep_run_of(Real* adjoints, const std::uint32_t* base, std::uint32_t length,
+                                    std::uint32_t first, const Real* partials, std::uint32_t partial_stride) {
+  if constexpr (W == 1 && std::is_floating_point_v<Real>) {
+    const Run<Real> run{N, length, first, base, base + N, partials, partial_stride};
+    if (length == 1) return sweep_run<Real, W, N>(adjoints, {N, 1, first, base, base + N, partials, 0});
+    if (length > 2 && run.stride[N - 1] == 0) return sweep_run_still<Real, N, N - 1>(adjoints, run);
+    if (length > 2 && run.stride[0] == 0) return sweep_run_still<Real, N, 0>(adjoints, run);
+  }
+  sweep_run_moving<Real, W, N>(adjoints, base, length, first, partials, partial_stride);
 }
 
 template <typename Real, int W>
 TIDEMARK_INLINE void sweep_one(Real* adjoints, const Run<Real>& run) {
+  const auto of = [&](auto n) {
+    sweep_run_of<Real, W, n>(adjoints, run.base, run.length, run.first, run.partials, run.partial_stride);
+  };
   switch (run.n) {
     case 1:
-      return sweep_runs_of<Real, W, 1>(adjoints, run);
+      return of(std::integral_constant<int, 1>{});
     case 2:
-      return sweep_runs_of<Real, W, 2>(adjoints, run);
+      return of(std::integral_constant<int, 2>{});
     case 3:
-      return sweep_runs_of<Real, W, 3>(adjoints, run);
+      return of(std::integral_constant<int, 3>{});
     case 4:
-      return sweep_runs_of<Real, W, 4>(adjoints, run);
+      return of(std::integral_constant<int, 4>{});
     case 5:
-      return sweep_runs_of<Real, W, 5>(adjoints, run);
+      return of(std::integral_constant<int, 5>{});
     case 6:
-      return sweep_runs_of<Real, W, 6>(adjoints, run);
+      return of(std::integral_constant<int, 6>{});
     default:
-      return sweep_run<Real, W, 0>(adjoints, run);
+      return sweep_run_wide<Real, W>(adjoints, run);
   }
 }
 
@@ -225,32 +247,31 @@ TIDEMARK_INLINE void sweep_one(Real* adjoints, const Run<Real>& run) {
 template <typename Real, typename Sweeper>
 TIDEMARK_INLINE void walk_chunk(const std::uint32_t* words, const std::uint32_t* end, const Real* partials,
                                 std::uint32_t& index, Sweeper& sweeper) {
+  std::uint32_t first = index;
   while (words < end) {
     const std::uint32_t header = *words++;
-    Run<Real> run;
-    run.n = header & 0xff;
-    run.length = header >> kLengthShift;
-    index -= run.length;
-    if (run.n == kInputs) continue;
-    if (run.n == kExternal) {
+    const std::uint32_t n = header & 0xff, length = header >> kLengthShift;
+    first -= length;
+    if (n - 1 < kMaxArguments) [[likely]] {
+      Run<Real> run;
+      run.n = n;
+      run.length = length;
+      run.first = first;
+      run.base = words;
+      run.stride = words += n;
+      if (length > 1) words += n;
+      const bool constant = (header & kConstantBit) != 0;
+      partials -= constant ? n : static_cast<std::size_t>(n) * length;
+      run.partials = partials;
+      run.partial_stride = constant ? 0 : n;
+      sweeper.run(run);
+    } else if (n == kExternal) {
       sweeper.call(*words++);
-      continue;
+    } else if (n != kInputs) {
+      partials = sweeper.scattered(n - kMaxArguments, first, length, partials);
     }
-    if (run.n > kMaxArguments) {
-      partials = sweeper.scattered(run.n - kMaxArguments, index, run.length, partials);
-      continue;
-    }
-    run.first = index;
-    run.base = words;
-    words += run.n;
-    run.stride = words;
-    if (run.length > 1) words += run.n;
-    const bool constant = (header & kConstantBit) != 0;
-    partials -= constant ? run.n : static_cast<std::size_t>(run.n) * run.length;
-    run.partials = partials;
-    run.partial_stride = constant ? 0 : run.n;
-    sweeper.run(run);
   }
+  index = first;
 }
 
 // Over adjoints that lie one beside another from index 0 on.

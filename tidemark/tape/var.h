@@ -13,10 +13,6 @@ namespace tidemark::tape {
 template <typename Real>
 [[gnu::tls_model("initial-exec")]] constinit inline thread_local Recorder<Real>* current = nullptr;
 
-// Statements of which leaves are passive or the same variable, known only now; and refusals.
-template <typename Real>
-TIDEMARK_API Key record_rest(const Key* keys, const Real* partials, std::uint32_t n);
-
 inline constexpr int kMergeLimit = 12;
 
 template <typename Real, int N>
@@ -24,15 +20,13 @@ TIDEMARK_INLINE Key record(const Leaves<Real, N>& in) {
   static_assert(N <= static_cast<int>(kMaxArguments),
                 "an expression of so many terms: assign a part of it first");
   if constexpr (N <= kMergeLimit) {
-    Merge<Real, N> merged;
-    merged.template from<0>(in);
+    const Merge<Real, N> merged(in);
     Recorder<Real>* recorder = current<Real>;
-    if (!merged.rest && recorder != nullptr) [[likely]] {
-      // What a run expects is active: its arguments were. Only others need the look.
+    if (!rare(recorder == nullptr) && !merged.meet(in)) {
+      // What a run expects is active: its arguments were.
       if (Key key; recorder->template append_expected<N>(in.keys, merged.sums, merged.gone, key)) [[likely]]
         return key;
-      if (recorder->template all_active<N>(in.keys))
-        return recorder->template append_other<N>(in.keys, merged.sums, merged.gone);
+      return recorder->template append_other<N>(in.keys, merged.sums, merged.gone);
     }
   }
   const Leaves<Real, N> copy = in;  // so that the leaves of the usual path never need memory
