@@ -236,6 +236,83 @@ TEST(Formulas, CornersHaveTheDerivativeOfOneSide) {
   EXPECT_EQ(slope(3.0, [&](const Var& x) { return fmax(x, nan); }), 1.0);
 }
 
+// Where squares of the arguments, or products with what arrives from behind, leave the range of numbers and the derivative does not.
+TEST(Formulas, DerivativesOfLargeAndSmallNumbersAreInRange) {
+  const auto slope = [](auto f, double at, double seed) {
+    Tape tape;
+    const Tape::Recording recording(tape);
+    const Var x = tape.input(at);
+    const Var y = f(x);
+    tape.reverse(y, seed);
+    const Dual d = f(Dual(at, {seed}));
+    EXPECT_EQ(d.tangent[0], tape.adjoint(x));
+    return tape.adjoint(x);
+  };
+  const auto near = [](double got, double want) {
+    EXPECT_NEAR(got / want, 1, 1e-15) << got << " vs " << want;
+  };
+  const auto arc_tangent = [](const auto& x) { return std::remove_cvref_t<decltype(x)>(atan(x)); };
+  const auto arc_sinh = [](const auto& x) { return std::remove_cvref_t<decltype(x)>(asinh(x)); };
+  const auto arc_cosh = [](const auto& x) { return std::remove_cvref_t<decltype(x)>(acosh(x)); };
+  EXPECT_EQ(slope(arc_tangent, -1e155, 1), 1 / 1e155 / 1e155);  // 1e-310
+  near(arc_tangent(Dual(-1e200, {1e250})).tangent[0], 1e-150);
+  near(slope(arc_tangent, 1e-200, 1), 1);
+  near(slope(arc_tangent, 2e9, 1), 1 / (4e18 + 1));
+  near(slope(arc_sinh, -1e200, 1), 1e-200);
+  near(slope(arc_sinh, 1e-200, 1), 1);
+  near(slope(arc_sinh, -2e9, 1), 5e-10);
+  near(slope(arc_cosh, 1e200, 1), 1e-200);
+  near(slope(arc_cosh, 2e9, 1), 5e-10);
+  // d2/dx2 asinh(x) = -x / (x^2 + 1)^1.5, and so on.
+  const auto curve = [](auto f, double at) {
+    DualTape tape;
+    const DualTape::Recording recording(tape);
+    const DualVar x = tape.input(Dual(at, {1.0}));
+    const DualVar y = f(x);
+    tape.reverse(y);
+    return tape.adjoint(x).tangent[0];
+  };
+  near(curve(arc_sinh, -1e100), 1e-200);
+  near(curve(arc_cosh, 1e100), -1e-200);
+  near(curve(arc_tangent, 1e100), -2e-300);
+
+  const auto slopes = [](auto f, double a, double b, double seed) {
+    Tape tape;
+    const Tape::Recording recording(tape);
+    const Var x = tape.input(a), y = tape.input(b);
+    const Var z = f(x, y);
+    tape.reverse(z, seed);
+    EXPECT_EQ(Dual(f(Dual(a, {seed}), Dual(b))).tangent[0], tape.adjoint(x));
+    EXPECT_EQ(Dual(f(Dual(a), Dual(b, {seed}))).tangent[0], tape.adjoint(y));
+    return std::pair(tape.adjoint(x), tape.adjoint(y));
+  };
+  const auto angle = [](const auto& a, const auto& b) {
+    return std::remove_cvref_t<decltype(a)>(atan2(a, b));
+  };
+  const auto length = [](const auto& a, const auto& b) {
+    return std::remove_cvref_t<decltype(a)>(hypot(a, b));
+  };
+  for (const double scale : {1e-200, 1e-15, 1.0, 1e15, 1e200}) {
+    const auto [da, db] = slopes(angle, 3 * scale, -4 * scale, 1);
+    near(da, -4 / (25 * scale));
+    near(db, -3 / (25 * scale));
+    const auto [la, lb] = slopes(length, 3 * scale, -4 * scale, 1e200);
+    near(la, 0.6e200);
+    near(lb, -0.8e200);
+  }
+  const auto [da, db] = slopes(angle, 1e-200, 1e200, 1e300);
+  near(da, 1e100);
+  EXPECT_EQ(db, 0);
+
+  Tape32 tape;
+  const Tape32::Recording recording(tape);
+  const Var32 x = tape.input(3e25f), y = tape.input(4e25f);
+  tape.reverse(Var32(atan2(x, y)));
+  EXPECT_NEAR(tape.adjoint(x) / 1.6e-26f, 1, 1e-6);
+  tape.reverse(Var32(asinh(x)));
+  EXPECT_NEAR(tape.adjoint(x) * 3e25f, 1, 1e-6);
+}
+
 TEST(Formulas, ComparisonsAndRoundingsLookAtTheValue) {
   Tape tape;
   const Tape::Recording recording(tape);

@@ -187,9 +187,14 @@ struct Acos {
   TIDEMARK_VALUE_1 { return math::acos(x); }
   TIDEMARK_SCALE { return -m / math::sqrt((T(1) - x) * (T(1) + x)); }
 };
+// Whether x x + 1 and x x - 1 are x x, to every bit of a double: from here on they are not formed, for they would overflow.
+template <typename T>
+TIDEMARK_INLINE bool dwarfs_one(const T& x) {
+  return math::fabs(math::plain(x)) > 1e9;
+}
 struct Atan {
   TIDEMARK_VALUE_1 { return math::atan(x); }
-  TIDEMARK_SCALE { return m / (T(1) + x * x); }
+  TIDEMARK_SCALE { return dwarfs_one(x) ? m / x / x : m / (T(1) + x * x); }
 };
 struct Sinh {
   TIDEMARK_VALUE_1 { return math::sinh(x); }
@@ -205,11 +210,11 @@ struct Tanh {
 };
 struct Asinh {
   TIDEMARK_VALUE_1 { return math::asinh(x); }
-  TIDEMARK_SCALE { return m / math::sqrt(x * x + T(1)); }
+  TIDEMARK_SCALE { return dwarfs_one(x) ? m / math::fabs(x) : m / math::sqrt(x * x + T(1)); }
 };
 struct Acosh {
   TIDEMARK_VALUE_1 { return math::acosh(x); }
-  TIDEMARK_SCALE { return m / math::sqrt((x - T(1)) * (x + T(1))); }
+  TIDEMARK_SCALE { return dwarfs_one(x) ? m / x : m / math::sqrt((x - T(1)) * (x + T(1))); }
 };
 struct Atanh {
   TIDEMARK_VALUE_1 { return math::atanh(x); }
@@ -248,13 +253,23 @@ struct Pow {
 };
 struct Atan2 {
   TIDEMARK_VALUE_2 { return math::atan2(a, b); }
-  TIDEMARK_LEFT { return m * b / (a * a + b * b); }
-  TIDEMARK_RIGHT { return -m * a / (a * a + b * b); }
+  TIDEMARK_LEFT { return part(m, b, a, b); }
+  TIDEMARK_RIGHT { return part(-m, a, a, b); }
+
+ private:
+  // m x / (a^2 + b^2), where squares leave the range of floats without forming them.
+  template <typename T>
+  TIDEMARK_INLINE static T part(const T& m, const T& x, const T& a, const T& b) {
+    const T sum = a * a + b * b;
+    if (math::plain(sum) > 1e-30 && math::plain(sum) < 1e30) return m * (x / sum);
+    const T length = math::hypot(a, b);
+    return m * (x / length) / length;
+  }
 };
 struct Hypot {
   TIDEMARK_VALUE_2 { return math::hypot(a, b); }
-  TIDEMARK_LEFT { return math::plain(y) == 0 ? T(0) : m * a / y; }
-  TIDEMARK_RIGHT { return math::plain(y) == 0 ? T(0) : m * b / y; }
+  TIDEMARK_LEFT { return math::plain(y) == 0 ? T(0) : m * (a / y); }
+  TIDEMARK_RIGHT { return math::plain(y) == 0 ? T(0) : m * (b / y); }
 };
 
 #undef TIDEMARK_VALUE_1
