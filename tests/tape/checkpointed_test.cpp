@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <set>
 
 #include "tests/tape/flow.h"
+#include "tests/tape/kill.h"
 #include "tidemark/schedule/registry.h"
 #include "tidemark/schedule/schedules.h"
 
@@ -378,6 +380,66 @@ TEST(Checkpointed, AStepWithItsOwnAdjointWhoseDataShrinkOrGrow) {
       }
     }
   }
+}
+
+// A step's own adjoint may make the adjoints larger: one more number for each step here, as where a step adds a control.
+TEST(Checkpointed, AdjointsThatGrowWhileTheyAreReversedAreCounted) {
+  struct Adjoints {
+    std::vector<double> state, controls;
+  };
+  using State = std::vector<double>;
+  const std::int64_t n = 60;
+  const auto step = [](State& s, std::int64_t) {
+    for (double& v : s) v = std::sin(v) + 0.5;
+  };
+  const auto keep = [&](State& s, std::int64_t i) {
+    State before = s;
+    step(s, i);
+    return before;
+  };
+  const auto adjoint = [](Adjoints& bar, const State& before, std::int64_t) {
+    bar.controls.push_back(bar.state[0]);
+    for (std::size_t k = 0; k < before.size(); ++k) bar.state[k] *= std::cos(before[k]);
+  };
+  const auto finish = [](const State& s) { return Adjoints{s, {}}; };
+  const State start{0.1, 0.4, 2.0};
+  const auto [expected, all] = checkpointed_by_hand(step, keep, adjoint, finish, start, n, {.memory = 1_GiB});
+  ASSERT_EQ(expected.controls.size(), 60u);
+  EXPECT_EQ(all.peak, all.measured_peak);
+  const Bytes growth = 60 * 8;
+  EXPECT_GE(all.measured_peak, all.beside + growth);
+  const While ends{[&](const State&, std::int64_t i) { return i < n; }};
+  const killing::Folder folder("tidemark-grown-");
+  int refused = 0, done = 0;
+  for (Bytes memory = all.beside + all.state + all.tape; memory < all.measured_peak + 300; memory += 40) {
+    for (const int kind : {0, 1, 2}) {
+      SCOPED_TRACE(::testing::Message() << memory << " bytes, " << kind);
+      try {
+        const CheckpointOptions in_memory{.memory = memory};
+        CheckpointOptions with_files{.memory = memory + 200};
+        with_files.folder = folder.path();
+        with_files.disk = 400;
+        const auto [bar, report] =
+            kind == 0   ? checkpointed_by_hand(step, keep, adjoint, finish, start, n, in_memory)
+            : kind == 1 ? checkpointed_by_hand(step, keep, adjoint, finish, start, ends, in_memory)
+                        : checkpointed_by_hand(step, keep, adjoint, finish, start, n, with_files);
+        EXPECT_EQ(bar.state, expected.state);
+        EXPECT_EQ(bar.controls, expected.controls);
+        EXPECT_LE(report.measured_peak, report.budget);
+        EXPECT_LE(report.measured_peak, report.peak);
+        EXPECT_GE(report.measured_peak, report.beside + growth);
+        ++done;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+        EXPECT_THAT(e.what(), HasSubstr("memory"));
+        refused += std::string_view(e.what()).find("adjoints take") != std::string_view::npos ? 1 : 0;
+        for (const auto& left : std::filesystem::directory_iterator(folder.path()))
+          std::filesystem::remove(left.path());
+      }
+    }
+  }
+  EXPECT_GT(refused, 3);
+  EXPECT_GT(done, 3);
 }
 
 // What the driver is given are bytes, and states and kept data have sizes of their own: in the bytes that a schedule with a name takes, it

@@ -52,7 +52,8 @@ class HandLoop final : public Loop {
         go_on_(go_on),
         first_(state),
         state_(state),
-        adjoints_(finish(state)) {}  // for their sizes
+        adjoints_(finish(state)),  // for their sizes
+        planned_(fields::bytes(adjoints_)) {}
 
   Bytes state_bytes() const override { return fields::bytes(state_); }
   void save(std::vector<std::byte>& to) const override { fields::save(state_, to); }
@@ -67,13 +68,13 @@ class HandLoop final : public Loop {
     return held;
   }
   Bytes finish() override {
-    const Bytes planned = fields::bytes(adjoints_);
     adjoints_ = finish_(std::as_const(state_));
-    return fields::bytes(adjoints_) - planned;
+    return adjoint_grown();
   }
   void reverse(std::int64_t step, StepTape& tape) override {
     adjoint_(adjoints_, std::as_const(static_cast<Held&>(tape).kept), step);
   }
+  Bytes adjoint_grown() const override { return fields::bytes(adjoints_) - planned_; }
   std::vector<std::byte> save_adjoint() const override {
     std::vector<std::byte> bytes;
     fields::save(adjoints_, bytes);
@@ -85,6 +86,7 @@ class HandLoop final : public Loop {
   Bytes settle() override { return last_; }
   bool unsettle() override {
     adjoints_ = finish_(first_);
+    planned_ = fields::bytes(adjoints_);
     return true;
   }
   Bytes beside() const override { return 2 * fields::bytes(state_) + fields::bytes(adjoints_); }
@@ -105,6 +107,7 @@ class HandLoop final : public Loop {
   const State& first_;
   State state_;
   Adjoints adjoints_;
+  Bytes planned_;  // for them
   Bytes last_ = 0;
 };
 

@@ -86,6 +86,8 @@ class TIDEMARK_API Loop {
   // beside() says.
   virtual Bytes finish() = 0;
   virtual void reverse(std::int64_t step, StepTape& tape) = 0;
+  // What the running adjoint takes now beyond what beside() said when there was none; asked after each step reversed.
+  virtual Bytes adjoint_grown() const { return 0; }
   // Whether the loop ends before `step`, judged by the working state; only asked where the length is not known.
   virtual bool ended(std::int64_t step) = 0;
   // The running adjoint and the value, for progress on disk.

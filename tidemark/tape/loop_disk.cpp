@@ -89,6 +89,7 @@ DiskCosts disk_costs(Loop& loop, const LoopFiles& files, const CheckpointOptions
 LoopProgress::LoopProgress(const LoopFiles& files, Sweep& sweep, double seconds)
     : files_(files), sweep_(sweep), seconds_(seconds), last_(seconds_now()) {
   sweep.folder = files.folder();
+  sweep.carrier.copied = std::max(sweep.report.state, static_cast<Bytes>(sweep.loop.save_adjoint().size()));
   const auto due = [this] { return seconds_now() - last_ >= seconds_; };
   // A step for which progress will be due has its state's checksum, by which whoever goes on from there sees that it is in the
   // same loop.

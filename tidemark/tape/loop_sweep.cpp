@@ -134,6 +134,7 @@ std::unique_ptr<StepTape> Carrier::tape(std::int64_t step) {
 }
 void Carrier::reverse(std::int64_t step, std::unique_ptr<StepTape> tape) {
   loop_.reverse(step, *tape);
+  count_adjoint(step);
   account_.add(-tape_bytes(step));
   tape.reset();
   if (progressed) progressed(step);
@@ -142,6 +143,7 @@ void Carrier::finish() {
   if (std::exchange(finished, true)) return;
   const Bytes taken = loop_.finish(), more = taken - reserved;
   if (more <= 0) return;
+  reserved = taken;
   account_.add(more);
   report_.peak += more;
   if (report_.peak > report_.budget)
@@ -150,6 +152,25 @@ void Carrier::finish() {
         fmt::format("[checkpointed] memory {} vs {} of this plan: the loss, or the adjoints it begins "
                     "with, take {} more behind the last step than at the first state; give that much more",
                     format_bytes(report_.budget), format_bytes(report_.peak), format_bytes(taken)));
+}
+// Adjoints that a step's own adjoint makes larger. Their sizes are known only then, so nothing was planned for them.
+void Carrier::count_adjoint(std::int64_t step) {
+  Bytes taken = loop_.adjoint_grown();
+  if (taken <= grown_) return;
+  grown_ = taken;
+  if (copied >= 0) taken += std::max<Bytes>(0, static_cast<Bytes>(loop_.save_adjoint().size()) - copied);
+  if (taken <= reserved) return;
+  account_.add(taken - reserved);
+  reserved = taken;
+  report_.peak = std::max(report_.peak, account_.peak);
+  if (account_.peak > report_.budget)
+    fail(Error::Kind::infeasible,
+         "[checkpointed] memory {} vs {} that are live: adjoints take {} more before step {} than those of "
+         "the "
+         "first state, and their sizes are not known beforehand; let `finish` give them in their largest "
+         "size, "
+         "or give that much more",
+         format_bytes(report_.budget), format_bytes(account_.peak), format_bytes(taken), step);
 }
 Bytes Carrier::save(std::vector<std::byte>& to, std::int64_t step) {
   const Bytes planned = state_bytes ? state_bytes(step) : report_.state;

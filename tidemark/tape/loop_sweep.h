@@ -61,7 +61,8 @@ class Carrier {
 
   bool finished = false;                              // the running adjoint has begun
   bool can_measure = false;                           // smaller sizes than planned are worth it
-  Bytes reserved = 0;                                 // for what the end takes more
+  Bytes reserved = 0;                                 // for what the end takes more; and what it took
+  Bytes copied = -1;  // planned for a copy of the running adjoint, which is written; -1: it is not
   std::int64_t end = -1;                              // of the whole loop, where it is known
   std::function<void(std::int64_t step)> taping;      // before each step taped
   std::function<void(std::int64_t left)> progressed;  // after each step reversed
@@ -101,12 +102,14 @@ class Carrier {
   // Gives back what is held for later use, where that and `bytes` would be more than the budget.
   void make_room(Bytes bytes);
   void need_planned(const char* what, std::int64_t step, Bytes bytes, Bytes planned) const;
+  void count_adjoint(std::int64_t step);
 
   Loop& loop_;
   Account& account_;
   CheckpointReport& report_;
   std::vector<Slot> slots_;
   Bytes spare_ = 0;  // held by slots that are empty
+  Bytes grown_ = 0;  // by so much did the running adjoint, at most
   std::vector<std::unique_ptr<StepTape>> working_;
 };
 
