@@ -70,6 +70,11 @@ class Planning(Cli):
         garbage = self.file("garbage.json", '{"format": "tidemark-problem",\n nonsense')
         self.says(WRONG, "line 2, column 2", "plan", garbage, "--budget", "60%")
         self.says(WRONG, "line 2, column 2", "check", self.chain, garbage)
+        # JSON of another kind is no plan; a plan that breaks the format is an invalid one.
+        for text in ["{}", "[]", "3", '{"format": "tidemark-problem", "version": 1}', '{"format": 7}']:
+            self.says(WRONG, "not a plan", "check", self.chain, self.file("other.json", text))
+        self.says(WRONG, "not a plan", "check", self.chain, self.chain)
+        self.says(NO, "version", "check", self.chain, self.file("other.json", '{"format": "tidemark-plan", "version": 9}'))
         self.run_it("plan", self.folder.name, "--budget", "60%", code=WRONG)
         binary = self.path("binary.json")
         with open(binary, "wb") as f:
@@ -176,6 +181,10 @@ class Planning(Cli):
         self.assertEqual(answer["peak_bound"], 310)
         proof = self.path("proof.json")
         self.says(DONE, "at least", "bound", self.chain, "--budget", "75%", "-o", proof)
+        least = self.json_of("plan", "plan", self.chain, "--budget", "min")
+        answer = self.json_of("bound", "bound", self.chain, "--budget", "min")
+        self.assertEqual(answer["budget"], least["peak"])
+        self.assertLessEqual(answer["seconds_bound"], least["seconds"] * (1 + 1e-9))
         self.assertEqual(self.json_of("check", "check", self.chain, proof)["proof"], "verified")
         self.says(NO, "no plan fits", "bound", self.chain, "--budget", "309", "-o", proof)
         self.says(DONE, "infeasible", "check", self.chain, proof)
@@ -279,6 +288,15 @@ class Planning(Cli):
         self.says(WRONG, "--slots means nothing to sqrt", "schedule", "sqrt", "--steps", "10", "--slots", "3")
         self.says(WRONG, "give one of them", "schedule", "periodic", "--steps", "10")
         self.says(WRONG, "fewer steps or slots", "schedule", "disk_revolve", "--steps", "100000", "--slots", "100")
+        self.assertEqual(answer["cost"], 4636)
+        for name, slots in [("h_revolve", ["--slots", "3", "--disk-slots", "5"]), ("disk_revolve", ["--slots", "3"])]:
+            asked = ["schedule", name, "--steps", "100", *slots, "--disk-write", "5", "--disk-read", "2.5"]
+            answer = self.json_of("schedule", *asked)
+            rows = {line[:15].strip(): line[15:].strip() for line in self.run_it(*asked).stdout.splitlines()}
+            writes, reads = [int(n) for n in rows["of them to disk"].split(",")]
+            self.assertGreater(writes, 0)
+            self.assertEqual(answer["cost"], answer["forward_steps"] + 5 * writes + 2.5 * reads)
+            self.assertTrue(rows["cost"].startswith(f"{answer['cost']:g} forward steps: {answer['forward_steps']} of runs"), rows["cost"])
 
     def test_interrupt_keeps_the_best_plan(self):
         # A ladder on which the bound is not met at once, so that the search is still running.

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
@@ -12,6 +14,7 @@
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/proof.h"
+#include "tidemark/plan/smallest.h"
 
 namespace tidemark::cli {
 namespace {
@@ -35,10 +38,12 @@ class BoundVerb : public Command {
     expect_writable(output_);
     const double time_limit = parse_seconds(time_);
     const plan::Problem problem = source_.get();
-    const Bytes budget = plan::parse_budget(problem, budget_);
     const double begin = cpu_seconds();
+    const Bytes budget =
+        budget_ == "min" ? smallest(problem, kForMin * time_limit) : plan::parse_budget(problem, budget_);
+    const double left = std::max((1 - kForMin) * time_limit, time_limit - (cpu_seconds() - begin));
     const plan::BoundResult result =
-        plan::bound(problem, {.budget = budget, .time_limit = time_limit, .stop = &interrupt_flag()});
+        plan::bound(problem, {.budget = budget, .time_limit = left, .stop = &interrupt_flag()});
     const bool infeasible = result.infeasible || result.peak.bytes > budget;
 
     // The form in which bounds travel: an answer without a plan in it.
@@ -64,6 +69,17 @@ class BoundVerb : public Command {
   }
 
  private:
+  static constexpr double kForMin = 0.5;  // of the time, to find the budget
+
+  // What `plan --budget min` plans within.
+  static Bytes smallest(const plan::Problem& problem, double time_limit) {
+    const plan::SmallestPeak least = plan::smallest_peak(
+        problem,
+        {.time_limit = time_limit, .progress = [](const plan::Progress&) { return !was_interrupted(); }});
+    if (least.budget < 0) throw Error(Error::Kind::infeasible, "[bound] --budget min: " + least.plan.reason);
+    return least.budget;
+  }
+
   static void print_json(const plan::BoundResult& result, Bytes budget, bool infeasible) {
     JsonWriter w;
     w.begin_object().field("budget", budget).field("infeasible", infeasible);

@@ -23,16 +23,21 @@ class CheckVerb : public Command {
     args.positional("plan", plan_file_, "plan.json");
     args.flag("--json", json_, "Print {valid, broken, status, peak, live_peak, seconds, proof}");
     args.footer(
-        "Exit code 2: a rule is broken, and the first one is named.\n"
+        "Exit code 2: a rule is broken, and the first one is named. 1: a file is no problem or no plan at "
+        "all.\n"
         "Example: tidemark check problem.json plan.json");
   }
 
   int run() override {
     const plan::Problem problem = read_problem_file(problem_file_);
     const std::string text = read_file(plan_file_);
-    // What is no JSON is no plan at all; a document that breaks the format is an invalid one.
+    // What is no JSON, or does not say that it is a plan, is none at all; one that breaks the format is an invalid one.
     if (const std::string place = plan::json_error(text); !place.empty())
       fail(Error::Kind::data, "[check] {}: not JSON: {}", plan_file_, place);
+    if (!plan::has_format(text, "tidemark-plan"))
+      fail(Error::Kind::data,
+           "[check] {}: not a plan: no \"format\": \"tidemark-plan\"; tidemark plan -o writes one",
+           plan_file_);
     plan::Plan plan;
     std::string broken;
     try {

@@ -18,7 +18,7 @@ class EmitVerb : public Command {
   void declare(Args& args) override {
     model_.declare_name(args);
     model_.declare(args);
-    args.option("-b,--budget", budget_, kBudgetOrMin);
+    args.option("-b,--budget", budget_, kBudget);
     args.option("-t,--time", time_, "CPU time to plan for, e.g. 1s or 500ms");
     args.option("-o,--output", output_, "Write the file there instead of to standard output");
     args.flag("--json", json_, "With -o: print {lines, tasks, arena, peak}");

@@ -25,7 +25,7 @@ class PlanVerb : public Command {
  public:
   void declare(Args& args) override {
     source_.declare(args);
-    args.option("-b,--budget", budget_, kBudgetOrMin);
+    args.option("-b,--budget", budget_, kBudget);
     args.required("--budget");
     args.option("--planner", planner_, "One of the planners below");
     std::vector<std::string> planners;

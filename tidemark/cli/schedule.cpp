@@ -29,7 +29,7 @@ class ScheduleVerb : public Command {
     args.option("--read", spec_.read, "Cost of getting one back, in forward steps");
     args.option("--disk-write", spec_.disk_write, "The same to disk");
     args.option("--disk-read", spec_.disk_read, "The same from disk");
-    args.flag("--json", json_, "Print {forward_steps, reverse_steps, snapshots, writes}");
+    args.flag("--json", json_, "Print {forward_steps, reverse_steps, snapshots, writes, cost}");
     std::string names = "Schedules:\n";
     for (const schedule::Named& s : schedule::schedules())
       names += fmt::format("  {:<14} {}\n", s.name, s.doc);
@@ -58,7 +58,10 @@ class ScheduleVerb : public Command {
       w.begin_object()
           .field("forward_steps", counts.forward_steps)
           .field("reverse_steps", counts.reverse_steps);
-      w.field("snapshots", counts.snapshots).field("writes", counts.writes).end_object();
+      w.field("snapshots", counts.snapshots)
+          .field("writes", counts.writes)
+          .field("cost", cost_of(counts).total());
+      w.end_object();
       fmt::print("{}\n", w.text());
       return Exit::done;
     }
@@ -68,13 +71,33 @@ class ScheduleVerb : public Command {
     table.row("reverse steps", fmt::format("{}", counts.reverse_steps));
     table.row("snapshots", fmt::format("{} at most at once", counts.snapshots));
     table.row("writes, reads", fmt::format("{}, {}", counts.writes, counts.reads));
+    if (counts.tiers.size() > 1 && counts.tiers[1].writes + counts.tiers[1].reads > 0)
+      table.row("of them to disk", fmt::format("{}, {}", counts.tiers[1].writes, counts.tiers[1].reads));
     table.row("taped steps", fmt::format("{} at most at once", counts.taped_steps));
+    if (const Cost cost = cost_of(counts); cost.writes + cost.reads > 0) {
+      table.row("cost", fmt::format("{:.6g} forward steps: {} of runs, {:.6g} of writes, {:.6g} of reads",
+                                    cost.total(), counts.forward_steps, cost.writes, cost.reads));
+    }
     table.print();
     return Exit::done;
   }
 
  private:
   struct Interrupted {};
+
+  // All in forward steps, as the costs are given.
+  struct Cost {
+    double runs = 0, writes = 0, reads = 0;
+    double total() const { return runs + writes + reads; }
+  };
+  Cost cost_of(const schedule::Counts& counts) const {
+    Cost cost{.runs = static_cast<double>(counts.forward_steps)};
+    for (std::size_t i = 0; i < counts.tiers.size(); ++i) {
+      cost.writes += (i == 0 ? spec_.write : spec_.disk_write) * static_cast<double>(counts.tiers[i].writes);
+      cost.reads += (i == 0 ? spec_.read : spec_.disk_read) * static_cast<double>(counts.tiers[i].reads);
+    }
+    return cost;
+  }
 
   // An option that changes nothing is a mistake about the schedule.
   void refuse_unused() const {

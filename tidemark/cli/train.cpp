@@ -21,7 +21,7 @@ class TrainVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budget_, kBudgetOrMin + "; without it everything is kept");
+    args.option("-b,--budget", budget_, kBudget + "; without it everything is kept");
     args.option("--data", data_,
                 "A text file or folder; or IDX, CIFAR .bin or folders of pictures by class; without it, "
                 "synthetic");

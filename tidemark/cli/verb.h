@@ -52,9 +52,7 @@ struct Verb {
 std::span<const Verb> verbs();
 
 // How a budget is written, for the docs of options.
-inline const std::string kBudget = "8GiB, or 60% of what storing all takes beyond the resident buffers",
-                         kBudgetOrMin =
-                             "8GiB, 60% of what storing all takes beyond the resident buffers, or min";
+inline const std::string kBudget = "8GiB, 60% of what storing all takes beyond the resident buffers, or min";
 
 std::unique_ptr<Command> plan_verb();
 std::unique_ptr<Command> check_verb();

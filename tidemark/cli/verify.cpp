@@ -26,7 +26,7 @@ class VerifyVerb : public Command {
  public:
   void declare(Args& args) override {
     model_.declare_name(args);
-    args.option("-b,--budget", budget_, kBudgetOrMin);
+    args.option("-b,--budget", budget_, kBudget);
     args.required("--budget");
     model_.declare(args);
     model_.means.declare_running(args);

@@ -61,7 +61,14 @@ class WhatifVerb : public Command {
     const ModelSource::OnDevice on = model_.posed();
     const Posed& posed = on.posed;
     model_.device_name = on.name;
-    solve_.budget = plan::parse_budget(posed.problem, budget_);
+    if (budget_ == "min") {
+      const plan::SmallestPeak least = plan::smallest_peak(posed.problem, solve_);
+      if (least.budget < 0)
+        throw Error(Error::Kind::infeasible, "[whatif] --budget min: " + least.plan.reason);
+      solve_.budget = least.budget;
+    } else {
+      solve_.budget = plan::parse_budget(posed.problem, budget_);
+    }
     const auto asked = [&](const char* q) {
       return !was_interrupted() && (ask_.empty() || std::find(ask_.begin(), ask_.end(), q) != ask_.end());
     };

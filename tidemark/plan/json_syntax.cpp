@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "tidemark/base/error.h"
+#include "tidemark/plan/json_read.h"
+
 namespace tidemark::plan {
 namespace {
 
@@ -130,6 +133,16 @@ std::string json_error(std::string_view text) {
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::size_t line_begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   return fmt::format("line {}, column {}: {}", line, before.size() - line_begin + 1, wrong);
+}
+
+bool has_format(std::string_view text, std::string_view format) {
+  try {
+    const json::Document document("file", text);
+    std::string_view said;
+    return document.root()["format"].get(said) == simdjson::SUCCESS && said == format;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace tidemark::plan

@@ -119,10 +119,15 @@ std::string explain(const Values& values, const PeakBound& peak) {
     }
     return more > 0 ? fmt::format("{} and {} more", text, more) : text;
   };
-  if (peak.moment < 0)
+  if (peak.moment < 0) {
+    const std::size_t n = values.outputs.size();
+    const std::string outputs = n == 0   ? std::string()
+                                : n == 1 ? std::string(": the output among them")
+                                         : fmt::format(": all {} outputs among them", n);
     return fmt::format(
-        "in its last run, whichever task it is, every plan has its {} outputs live: at least {}, of which {} are resident",
-        values.outputs.size(), format_bytes(peak.bytes), format_bytes(values.resident_bytes));
+        "in its last run, whichever task it is, every plan has at least {} live, {} of them resident{}",
+        format_bytes(peak.bytes), format_bytes(values.resident_bytes), outputs);
+  }
   const Task& t = p.tasks[at(peak.moment)];
   std::string text =
       fmt::format("when task {} '{}' first runs, at least {} are live: {} resident", peak.moment, t.name,
