@@ -24,7 +24,7 @@ class Models(Cli):
             self.says(WRONG, "resnet50", verb[0], "resnet51", *verb[1:])     # names the models there are
         self.says(WRONG, "resnet50", "explain", "resnet51", "x")
         self.says(WRONG, "between 1 and", "plan", "mlp", "--batch", "-1", "--budget", "60%")
-        self.says(WRONG, "beyond", "plan", "mlp", "--batch", "100000000000", "--budget", "60%")
+        self.says(WRONG, "between 1 and", "plan", "mlp", "--batch", "100000000000", "--budget", "60%")
         self.says(WRONG, "hidden", "plan", "mlp", "--set", "wings=2", "--budget", "60%")
         self.says(WRONG, "width=128", "plan", "mlp", "--set", "hidden", "--budget", "60%")
         self.says(WRONG, "width=128", "plan", "mlp", "--set", "hidden=many", "--budget", "60%")
