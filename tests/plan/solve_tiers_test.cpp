@@ -30,6 +30,35 @@ TEST(SolveTiers, AnOutputThatEndsInATierIsFetchedBack) {
   EXPECT_EQ(plan.live_peak, 9);
 }
 
+// b1 has to end in the tier: it is copied out while k2 reads it, so nobody waits.
+TEST(SolveTiers, WhatEndsInATierIsCopiedOutWhileItIsRead) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "beside",
+    "buffers": [{"name": "b0", "bytes": 10, "resident": true}, {"name": "b1", "bytes": 100, "end": "t"}, {"name": "b2", "bytes": 4}],
+    "tasks": [{"name": "k1", "reads": [0], "writes": [1], "seconds": 1}, {"name": "k2", "reads": [1], "writes": [2], "seconds": 4}],
+    "outputs": [2],
+    "tiers": {"t": {"write_bytes_per_second": 50, "read_bytes_per_second": 50, "latency_seconds": 0, "bytes": 1000}}})");
+  const Plan plan = solve(p, rounds(114));
+  EXPECT_EQ(check(p, plan), "");
+  EXPECT_EQ(plan.seconds, 5);
+}
+
+// 4 bytes have to leave before k3: while k1 and k2 run, not before them.
+TEST(SolveTiers, ACopyOutOfThePlanThatWaitsAtOnceIsWaitedForLater) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "later",
+    "buffers": [{"name": "b0", "bytes": 50, "resident": true}, {"name": "b1", "bytes": 179}, {"name": "b2", "bytes": 100},
+                {"name": "b3", "bytes": 50}, {"name": "b4", "bytes": 191}, {"name": "b5", "bytes": 4}],
+    "tasks": [{"name": "k0", "reads": [0], "writes": [1], "seconds": 2.25},
+              {"name": "k1", "reads": [0], "writes": [2], "seconds": 1.5, "once": true},
+              {"name": "k2", "reads": [0], "writes": [3], "seconds": 0},
+              {"name": "k3", "reads": [3, 2], "writes": [4], "seconds": 0.6875},
+              {"name": "k4", "reads": [1], "writes": [5], "seconds": 0.875}],
+    "outputs": [4, 5],
+    "tiers": {"t": {"write_bytes_per_second": 96, "read_bytes_per_second": 64, "latency_seconds": 0.25, "bytes": 205}}})");
+  const Plan plan = solve(p, rounds(391));
+  EXPECT_EQ(check(p, plan), "");
+  EXPECT_NEAR(plan.seconds, 5.625, 1e-9);  // one fetch at the end is all that is waited for
+}
+
 // b0 fills the tier and nothing needs it: what ends there fits only once it is discarded.
 Problem full_tier() {
   return read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "full",

@@ -95,6 +95,10 @@ bool Search::offer(const std::vector<TaskId>& runs) {
     if (fits) settle();
     consider();
   }
+  if (fits && model_->has_copies()) {
+    tiers_.relax(*limit_);
+    consider();
+  }
   if (fits) starts_.push_back({seconds_now(), line_.runs()});
   return true;
 }

@@ -207,15 +207,46 @@ void TierSearch::tidy() {
   }
 }
 
+// Behind what wrote the buffer: it may be read while it is copied.
+bool TierSearch::copy_out_sooner(TaskId evict, double& now) {
+  const BufferId b = line_->model().copies[at_index(evict - line_->model().tasks)].buffer;
+  const std::int32_t s = line_->runs_of(evict).front();
+  const std::int32_t written = written_at(b, line_->event_from(b, s));
+  if (written < 0 || line_->next_run(written) >= s) return false;
+  const std::size_t mark = line_->mark();
+  const TaskId writer = line_->task_at(written);
+  line_->remove(s);
+  const std::int32_t slot = line_->make_room_before(line_->next_run(written), 1);
+  if (slot > written && line_->task_at(written) == writer) {
+    line_->insert(evict, slot);
+    const double then = line_->peak() <= drops_->budget() ? seconds() : kInfinity;
+    if (then < now * (1 - 1e-12)) {
+      now = then;
+      return true;
+    }
+  }
+  line_->undo_to(mark);
+  return false;
+}
+
 void TierSearch::relax(const Limit& limit) {
   const Model& m = line_->model();
   double now = seconds();
   for (int pass = 0; pass < 3; ++pass) {
     bool changed = false;
-    std::vector<TaskId> copies;
+    std::vector<TaskId> copies, outgoing;
     for (std::int32_t s = 0; s < line_->slots(); ++s) {
       const TaskId t = line_->task_at(s);
-      if (t >= m.tasks && m.kind[at_index(t)] != Model::Kind::evict) copies.push_back(t);
+      if (t < m.tasks) continue;
+      if (m.kind[at_index(t)] != Model::Kind::evict) {
+        copies.push_back(t);
+      } else if (line_->runs_of(t).size() == 1) {
+        outgoing.push_back(t);
+      }
+    }
+    for (const TaskId t : outgoing) {
+      if (limit.time_is_up()) return;
+      changed = copy_out_sooner(t, now) || changed;
     }
     for (const TaskId t : copies) {
       if (limit.time_is_up()) return;

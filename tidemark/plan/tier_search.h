@@ -20,7 +20,7 @@ class TierSearch {
 
   // Brings the peak within the budget by copies or, where allowed, second runs, whichever costs less per byte at the peak. False when stuck.
   bool repair(Rng& rng, const Limit& limit);
-  // Fetches earlier and waits for copies out later, where memory allows and the computation waits for them.
+  // Copies out and fetches earlier and waits for copies out later, where memory allows and the computation waits for them.
   void relax(const Limit& limit);
   // Takes copies out that the budget does not need.
   void prune(const Limit& limit);
@@ -39,6 +39,7 @@ class TierSearch {
   void collect(std::int32_t at, Bytes need, std::vector<Offer>& offers);
   bool apply(const Offer& offer, std::int32_t at);
   bool try_drop(std::int32_t at, Bytes need, double most_ratio, Rng& rng);
+  bool copy_out_sooner(TaskId evict, double& now);
   std::int32_t written_at(BufferId b, std::size_t i) const;
   double end_of(std::int32_t slot) const;
   void read_clock();
