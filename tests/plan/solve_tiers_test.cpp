@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "exhaustive.h"
+#include "tidemark/base/random.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/finish.h"
 #include "tidemark/plan/solve.h"
 
@@ -57,6 +60,74 @@ TEST(SolveTiers, ACopyOutOfThePlanThatWaitsAtOnceIsWaitedForLater) {
   const Plan plan = solve(p, rounds(391));
   EXPECT_EQ(check(p, plan), "");
   EXPECT_NEAR(plan.seconds, 5.625, 1e-9);  // one fetch at the end is all that is waited for
+}
+
+// What is read first is fetched first, k2 runs while b0 is on its way, and b2 is made without it.
+TEST(SolveTiers, CopiesComeInTheOrderInWhichOtherRunsHideThem) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "first",
+    "buffers": [{"name": "b0", "bytes": 42, "start": "t", "end": "t"}, {"name": "b1", "bytes": 56, "start": "t"},
+                {"name": "b2", "bytes": 175}, {"name": "b3", "bytes": 105}, {"name": "b4", "bytes": 0}],
+    "tasks": [{"name": "k0", "reads": [0, 1], "writes": [2], "seconds": 0},
+              {"name": "o0", "reads": [1], "writes": [2], "seconds": 0.1875, "optional": true},
+              {"name": "k1", "reads": [1], "writes": [3], "seconds": 4},
+              {"name": "k2", "reads": [1], "writes": [3], "seconds": 0.25, "optional": true, "instead_of": 2},
+              {"name": "o1", "reads": [1], "writes": [2], "seconds": 3, "optional": true},
+              {"name": "k3", "reads": [2], "writes": [4], "seconds": 0.5625}],
+    "outputs": [3],
+    "tiers": {"t": {"write_bytes_per_second": 11, "read_bytes_per_second": 76, "latency_seconds": 0, "bytes": 1000}}})");
+  const Plan plan = solve(p, rounds(325));
+  EXPECT_EQ(check(p, plan), "");
+  EXPECT_NEAR(plan.seconds, 56.0 / 76 + 0.1875 + 0.5625 + 0.25, 1e-9);
+}
+
+// There and back again beside a slow link; some of what is made ends in the tier.
+Problem mirrored(std::uint64_t seed) {
+  Rng rng(seed * 29 + 11);
+  constexpr int kHalf = 2;
+  Problem p;
+  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
+  for (int i = 0; i < 2 * kHalf; ++i) {
+    p.buffers.push_back({.name = "b", .bytes = 20 + 20 * rng.below(5)});
+    if (rng.below(4) == 0) p.buffers.back().end = 0;
+  }
+  for (int i = 0; i < 2 * kHalf; ++i) {
+    Task t{.name = "t",
+           .reads = {i},
+           .writes = {i + 1},
+           .seconds = 0.25 * static_cast<double>(1 + rng.below(8))};
+    if (i >= kHalf) t.reads.push_back(2 * kHalf - i);
+    t.once = i < kHalf && rng.below(2) == 0;
+    p.tasks.push_back(t);
+  }
+  p.outputs = {2 * kHalf};
+  p.tiers.push_back({.name = "host",
+                     .write_bytes_per_second = 4 + static_cast<double>(rng.below(60)),
+                     .read_bytes_per_second = 4 + static_cast<double>(rng.below(60)),
+                     .latency_seconds = 0.125 * static_cast<double>(rng.below(2)),
+                     .bytes = 1'000'000});
+  return p;
+}
+
+TEST(SolveTiers, NoTinyPlanIsSlowerThanTheBest) {
+  int compared = 0, beyond_the_floor = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Problem p = mirrored(seed);
+    ASSERT_EQ(verify(p), "") << seed;
+    const Bytes all = store_all_live_peak(p);
+    for (const Bytes budget : {all * 7 / 10, all * 85 / 100, all}) {
+      const Exhaustive best = fastest_with_copies(p, budget, 30'000);
+      if (!best.complete || !best.seconds) continue;
+      Options o = rounds(budget);
+      o.offsets = false;
+      const Plan plan = solve(p, o);
+      EXPECT_EQ(check(p, plan), "") << seed;
+      EXPECT_NEAR(plan.seconds, *best.seconds, 1e-9) << "seed " << seed << " budget " << budget;
+      ++compared;
+      beyond_the_floor += *best.seconds > floor_seconds(p) + 1e-9 ? 1 : 0;
+    }
+  }
+  std::printf("%d compared, %d of them above the floor\n", compared, beyond_the_floor);
+  EXPECT_GT(beyond_the_floor, 30);
 }
 
 // b0 fills the tier and nothing needs it: what ends there fits only once it is discarded.

@@ -519,6 +519,7 @@ void Search::improve(const std::function<bool()>& go_on) {
   race(go_on);
   // Starts that fit the budget may all be over a tier's capacity.
   if (!found()) return;
+  shuffle(best_);
   rounds_from({best_seconds_, best_}, {.until = 1, .heat = kHeat}, go_on);
   relink();
   for (std::size_t k = 0; limit_->fraction() < 1 && !limit_->time_is_up() && best_seconds_ > options_.enough;
@@ -533,6 +534,7 @@ void Search::improve(const std::function<bool()>& go_on) {
     const auto length = static_cast<std::int64_t>(kPatience * (2 + k / 2));
     rounds_from(next, {.until = 1, .heat = k % 4 == 1 ? 0.5 : 1, .length = length}, go_on);
     relink();
+    shuffle(k % 2 == 0 ? best_ : next.runs);
   }
 }
 

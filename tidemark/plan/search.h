@@ -74,6 +74,7 @@ class Search {
   };
   void rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on);
   void race(const std::function<bool()>& go_on);
+  void shuffle(const std::vector<TaskId>& from);
   void relink();
   void blend(Start base, const Start& other);
   void settle();
