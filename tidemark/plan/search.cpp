@@ -320,6 +320,10 @@ void Search::start() {
         start_from(orders[k], 0, kFirstRules);
     }
   }
+  if (!found()) {
+    shuffle(least_runs_);
+    if (found()) starts_.push_back({best_seconds_, best_});
+  }
   std::stable_sort(starts_.begin(), starts_.end(),
                    [](const Start& x, const Start& y) { return x.seconds < y.seconds; });
   // Equal ones lead to the same.

@@ -11,8 +11,8 @@
 namespace tidemark::plan {
 namespace {
 
-constexpr std::size_t kMostItems = 48;  // of the sequence: beyond, chance finds too little
-constexpr std::int64_t kTries = 3000;   // in one go
+constexpr std::size_t kMostItems = 48;                    // of the sequence: beyond, chance finds too little
+constexpr std::int64_t kTries = 3000, kTriesDown = 1000;  // in one go; where it does not fit yet
 constexpr int kRoom = 0;
 constexpr double kHeat = 0.1;  // of the seconds: what a change may lose at first
 
@@ -76,30 +76,35 @@ class Shuffle {
 
 }  // namespace
 
+// Towards the budget first, then towards less time.
 void Search::shuffle(const std::vector<TaskId>& from) {
   if (!model_->has_copies() || from.empty() || from.size() > kMostItems) return;
   Rng& rng = improve_.rng();
   Shuffle shuffle(*model_, options_.reorder, options_.recompute, options_.tiers, rng);
   std::vector<TaskId> runs = from;
   double now = clock_of(*model_, runs).seconds;
-  for (std::int64_t i = 0; i < kTries && best_seconds_ > options_.enough; ++i) {
+  line_.assign(runs, kRoom);
+  Bytes over = std::max<Bytes>(0, line_.peak() - options_.budget);
+  const std::int64_t tries = over > 0 ? kTriesDown : kTries;
+  for (std::int64_t i = 0; i < tries && best_seconds_ > options_.enough; ++i) {
     if (i % 64 == 0 && limit_->time_is_up()) return;
-    const double left = 1 - static_cast<double>(i) / kTries;
+    const double left = 1 - static_cast<double>(i) / static_cast<double>(tries);
     const double slack = kHeat * now * left * left * -std::log(rng.uniform() + 1e-12);
     std::vector<TaskId> changed = shuffle.change(runs);
     if (changed == runs || changed.size() > kMostItems) continue;
     const Clock clock = clock_of(*model_, changed);
-    if (!clock.possible || clock.seconds > now + slack) continue;
+    if (!clock.possible || (over == 0 && clock.seconds > now + slack)) continue;
     line_.assign(changed, kRoom);
-    if (line_.peak() > options_.budget || !line_.sound() || (!options_.reorder && !in_listed_order(changed)))
-      continue;
+    const Bytes still = std::max<Bytes>(0, line_.peak() - options_.budget);
+    if (still > over || !line_.sound() || (!options_.reorder && !in_listed_order(changed))) continue;
     // The clock takes sequences of the other moves' kind for granted.
     Plan plan;
     plan.steps = steps_of(line_);
     if (!replay(*model_->problem, plan).broken.empty()) continue;
     runs = std::move(changed);
     now = clock.seconds;
-    if (now < best_seconds_) consider();
+    if (still < over || now < best_seconds_) consider();
+    over = still;
   }
 }
 
