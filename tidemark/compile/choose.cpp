@@ -3,6 +3,8 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/compile/makers.h"
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/smallest.h"
 
 namespace tidemark {
@@ -87,6 +89,15 @@ class Choosing {
       : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
 
   Chosen run() {
+    Chosen chosen = search();
+    if (!minimum_ || !has_plan(chosen.plan)) return chosen;
+    ask_below(chosen);
+    if (!closed(chosen.plan)) take_asked(chosen, chosen.plan.peak);
+    return chosen;
+  }
+
+ private:
+  Chosen search() {
     without_makers();
     Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
@@ -134,7 +145,39 @@ class Choosing {
     return chosen;
   }
 
- private:
+  // Whoever names a budget below the least finds a plan now and then, for that search goes other ways: it is asked for budgets a tenth
+  // below while that gives one, then for nearer ones.
+  void ask_below(Chosen& chosen) const {
+    // Of what a search takes, for all budgets below.
+    const double times = 3, with_makers = makers_.empty() ? 1 : 1.5;
+    const double until = plan::cpu_seconds() + times * with_makers * options_.time_limit;
+    const Bytes resident = plan::resident_bytes(problem_), bound = base_.peak_bound.value_or(resident);
+    for (const double part : {0.1, 0.03, 0.01}) {
+      while (plan::cpu_seconds() < until) {
+        const auto arena = static_cast<double>(chosen.plan.peak - resident);
+        const Bytes budget = chosen.plan.peak - std::max<Bytes>(1, static_cast<Bytes>(part * arena));
+        if (budget < bound || !take_asked(chosen, budget)) break;
+      }
+    }
+  }
+  bool take_asked(Chosen& chosen, Bytes budget) const {
+    plan::Options options = options_;
+    options.budget = budget;
+    options.warm_start = nullptr;
+    Choosing asked(problem_, makers_, options, false);
+    asked.least_is_known_ = true;
+    Chosen found = asked.run();
+    Plan& plan = found.plan;
+    const bool less = has_plan(plan) && plan.peak < chosen.plan.peak;
+    if (!less && !(has_plan(plan) && plan.seconds < chosen.plan.seconds)) return false;
+    plan.peak_bound = base_.peak_bound;
+    plan.budget = plan.peak;
+    const std::string broken = plan::check(problem_, plan);
+    TIDEMARK_CHECK(broken.empty(), "the plan of the least budget breaks a rule: {}", broken);
+    chosen = std::move(found);
+    return less;
+  }
+
   // `plan` with codecs instead of what it runs again, and searched on from there.
   std::optional<Plan> exchanged(const plan::Problem& problem, const Plan& plan, bool overflow,
                                 double share) const {
@@ -152,16 +195,32 @@ class Choosing {
     plan::Options options = options_;
     options.time_limit *= share;
     if (&problem != &problem_ || start != nullptr) options.warm_start = start;
-    return minimum_ ? plan::smallest_peak(problem, options).plan : plan::solve(problem, options);
+    return minimum_ ? least(problem, options) : plan::solve(problem, options);
+  }
+  // Tiers take no time from the search without them.
+  static Plan least(const plan::Problem& problem, plan::Options options) {
+    if (!problem.tiers.empty()) options.time_limit *= 2;
+    return plan::smallest_peak(problem, options).plan;
   }
   // As if there were none, and in the time that there would be then: makers widen the choice, and looking at them takes nothing from
   // that search.
   void without_makers() {
     constexpr double kForSmallest = 0.1;
     base_ = plain(1 - kForSmallest, minimum_ ? nullptr : options_.warm_start);
+    if (minimum_ && !makers_.empty() && has_plan(base_)) {
+      plan::Options options = options_;
+      options.makers = false;
+      const std::vector<Maker> none;
+      Choosing lone(problem_, none, options, true);
+      lone.base_ = base_;
+      Chosen less{.plan = base_};
+      lone.ask_below(less);
+      base_ = std::move(less.plan);
+    }
     // An order that needs less may spare what this one runs again.
     if (!minimum_ && has_plan(base_) && !good_enough(base_)) take(base_, smallest_within(kForSmallest));
-    if (!has_plan(base_) && !is_impossible(base_) && take(base_, smallest_within(1)) && !minimum_) {
+    if (!has_plan(base_) && !is_impossible(base_) && !least_is_known_ && take(base_, smallest_within(1)) &&
+        !minimum_) {
       // It was made for few bytes, not for little time.
       const Plan start = base_;
       take(base_, plain(1, &start));
@@ -172,7 +231,19 @@ class Choosing {
     options.time_limit *= share;
     options.makers = makers_.empty() && options_.makers;
     options.warm_start = start;
-    return minimum_ ? plan::smallest_peak(problem_, options).plan : plan::solve(problem_, options);
+    if (minimum_) return least(problem_, options);
+    const bool room = std::any_of(problem_.tiers.begin(), problem_.tiers.end(),
+                                  [](const plan::Tier& t) { return t.bytes > 0; });
+    if (problem_.tiers.empty() || room || start != nullptr) return plan::solve(problem_, options);
+    // Tiers that hold nothing only lead the search astray.
+    plan::Problem lone = problem_;
+    lone.tiers.clear();
+    const Plan apart = plan::solve(lone, options);
+    if (!has_plan(apart)) return apart;
+    constexpr double kForBounds = 0.3;
+    options.warm_start = &apart;
+    options.time_limit *= kForBounds;
+    return plan::solve(problem_, options);
   }
   bool is_impossible(const Plan& plan) const {
     return !minimum_ && !has_plan(plan) && plan.peak_bound && *plan.peak_bound > options_.budget;
@@ -184,7 +255,7 @@ class Choosing {
     options.makers = false;
     options.budget = -1;
     options.warm_start = nullptr;
-    Plan plan = minimum_ ? base_ : plan::smallest_peak(problem_, options).plan;
+    Plan plan = minimum_ ? base_ : least(problem_, options);
     if (!has_plan(plan) || plan.peak > options_.budget) return base_;
     plan.budget = options_.budget;
     return plan;
@@ -196,8 +267,9 @@ class Choosing {
     }
     return calm;
   }
-  bool good_enough(const Plan& plan) const {
-    return !minimum_ && has_plan(plan) && plan.seconds_bound &&
+  bool good_enough(const Plan& plan) const { return !minimum_ && closed(plan); }
+  bool closed(const Plan& plan) const {
+    return has_plan(plan) && plan.seconds_bound &&
            plan.seconds <= *plan.seconds_bound * (1 + options_.target_gap);
   }
   bool better(const Plan& a, const Plan& b) const {
@@ -234,6 +306,7 @@ class Choosing {
   const std::vector<Maker>& makers_;
   const plan::Options& options_;
   bool minimum_;
+  bool least_is_known_ = false;  // and above the budget
   Plan base_;
 };
 

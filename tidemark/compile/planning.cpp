@@ -209,50 +209,62 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
                    const Replanning& how) {
   if (!options.plan_file.empty()) return load_plan(posed, options, tiers);
   Planned planned = plan_and_lower(posed, options, how);
-  const auto broken = [&](const Posed& of) {
-    std::string what = broken_atomicity(of, planned.plan, tiers, options.atomic);
-    if (what.empty() && planned.fallback)
-      what = broken_atomicity(of, planned.fallback->plan, tiers, options.atomic);
+  const auto broken = [&](const Posed& of, const Planned& by) {
+    std::string what = broken_atomicity(of, by.plan, tiers, options.atomic);
+    if (what.empty() && by.fallback) what = broken_atomicity(of, by.fallback->plan, tiers, options.atomic);
     return what;
   };
-  if (broken(posed).empty()) return planned;
+  if (broken(posed, planned).empty()) return planned;
   const bool overflow =
       std::any_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; });
   // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
+  const Replanning anew{.stop = how.stop, .explain = how.explain};
   Posed gated = posed;
   gate_updates(gated);
-  Planned waiting;
+  std::optional<Planned> waiting;
   try {
-    waiting = plan_and_lower(gated, options, {.stop = how.stop, .explain = how.explain});
-  } catch (const Error& e) {
-    if (e.kind() != Error::Kind::infeasible || !overflow) throw;
-    leave_overflowing(posed);
-    return plan_again(posed, options, tiers, how);
-  }
-  const std::shared_ptr<const Planned> calm = planned.fallback;
-  planned = std::move(waiting);
-  const std::string what = broken(gated);
-  if (what.empty()) {
-    // Without such codecs nothing has to wait, which may be the faster way.
-    if (calm && calm->plan.seconds <= planned.plan.seconds &&
-        broken_atomicity(posed, calm->plan, tiers, options.atomic).empty())
-      return *calm;
-    posed = std::move(gated);
-    return planned;
-  }
-  if (overflow) {
-    leave_overflowing(posed);
-    return plan_again(posed, options, tiers, how);
-  }
-  // A copy that nothing behind the gate waits for may still end there. Where nothing that can fail is used, no gate is needed either.
-  leave_failing(posed.problem, tiers);
-  try {
-    return plan_and_lower(posed, options, {.stop = how.stop, .explain = how.explain});
+    waiting = plan_and_lower(gated, options, anew);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible) throw;
-    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-         posed.problem.name, format_bytes(planned.plan.budget), what);
   }
+  const std::string what = broken(posed, planned), after = waiting ? broken(gated, *waiting) : what;
+  if (overflow) {
+    if (!after.empty()) {
+      leave_overflowing(posed);
+      return plan_again(posed, options, tiers, how);
+    }
+    // Without such codecs nothing has to wait, which may be the faster way.
+    const std::shared_ptr<const Planned> calm = planned.fallback;
+    if (calm && calm->plan.seconds <= waiting->plan.seconds &&
+        broken_atomicity(posed, calm->plan, tiers, options.atomic).empty())
+      return *calm;
+  }
+  const bool minimum = options.memory.kind == Budget::Kind::minimum;
+  const auto better = [&](const Planned& a, const Planned& b) {
+    return minimum ? a.plan.peak < b.plan.peak : a.plan.seconds < b.plan.seconds;
+  };
+  // Where nothing that can fail is used, no gate is needed either. Behind one a copy that nothing waits for may still end.
+  Posed calm = posed;
+  leave_failing(calm.problem, tiers);
+  std::optional<Planned> apart;
+  constexpr double kNear = 1e-3;
+  const bool as_good =
+      after.empty() && !minimum &&
+      waiting->plan.seconds <= planned.plan.seconds * (1 + kNear);  // of one that need not wait
+  try {
+    if (!as_good) apart = plan_and_lower(calm, options, anew);
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible) throw;
+    if (!after.empty())
+      fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+           posed.problem.name, format_bytes(planned.plan.budget), after);
+  }
+  if (apart && (!after.empty() || better(*apart, *waiting))) {
+    posed = std::move(calm);
+    return *std::move(apart);
+  }
+  posed = std::move(gated);
+  return *std::move(waiting);
 }
 
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,

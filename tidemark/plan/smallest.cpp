@@ -48,12 +48,14 @@ class Smallest {
     });
   }
 
-  SmallestPeak run() {
+  // `from`: a plan of the problem, to go below; null: the one that keeps everything.
+  SmallestPeak run(const Plan* from = nullptr) {
     const Values values(problem_);
     const PeakBound peak = peak_bound(values);
     result_.bound = peak.bytes;
     result_.why = explain(values, peak);
     keep_everything();
+    if (from != nullptr && (!has_plan(result_.plan) || from->peak < result_.budget)) begin_with(*from);
     if (has_plan(result_.plan)) {
       few_bytes();
       solve_below();
@@ -102,6 +104,16 @@ class Smallest {
     if (options_.offsets) step.time_limit = counted_ ? 0.25 : std::min(options_.time_limit, 1.0);
     result_.plan = solve(problem_, step);
     result_.budget = result_.plan.peak;
+  }
+
+  void begin_with(const Plan& from) {
+    Plan plan = named_plan_of(problem_, from.steps);
+    plan.placements = from.placements;
+    plan.arena_bytes = from.arena_bytes;
+    plan.has_arena = from.has_arena;
+    plan.peak = from.peak;
+    result_.budget = plan.peak;
+    result_.plan = std::move(plan);
   }
 
   void few_bytes() {
@@ -187,7 +199,16 @@ class Smallest {
 }  // namespace
 
 SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
-  return Smallest(problem, options).run();
+  const bool begins_there = std::any_of(problem.buffers.begin(), problem.buffers.end(),
+                                        [](const Buffer& b) { return b.start >= 0 || b.end >= 0; });
+  if (problem.tiers.empty() || !options.tiers || begins_there) return Smallest(problem, options).run();
+  // Copies widen the choice, but the search among them goes other ways: it goes on below what there is without.
+  Problem lone = problem;
+  lone.tiers.clear();
+  Options half = options;
+  half.time_limit /= 2;
+  const Plan from = Smallest(lone, half).run().plan;
+  return Smallest(problem, half).run(has_plan(from) ? &from : nullptr);
 }
 
 }  // namespace tidemark::plan

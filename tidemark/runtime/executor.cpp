@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/store/checksum.h"
 
 namespace tidemark {
@@ -145,7 +146,7 @@ void Executor::compare(const Instr& instr, std::size_t index) {
 }
 
 namespace {
-// Bad data has the name of the task that met it.
+// Bad data has the name of the task that met it; it and copies that fail tell which state has its next version already.
 class Running : public ErrorContext {
  public:
   explicit Running(const Program& program) : program_(program) {}
@@ -153,10 +154,34 @@ class Running : public ErrorContext {
   std::string complete(Error::Kind kind, std::string message) const override {
     if (kind == Error::Kind::data && !program_.task_names[at].empty())
       message += fmt::format(", in '{}'", program_.task_names[at]);
+    if (kind == Error::Kind::data || kind == Error::Kind::io) message += behind_updates();
     return outer() == nullptr ? message : outer()->complete(kind, std::move(message));
   }
 
  private:
+  // What was moved in holds the next version then; what the caller still has was copied before.
+  std::string behind_updates() const {
+    constexpr std::size_t kNamed = 4;
+    std::vector<std::string> updated;
+    for (std::size_t i = 0; i < at; ++i) {
+      if (writes_state(program_.instrs[i])) updated.push_back("'" + program_.task_names[i] + "'");
+    }
+    if (updated.empty()) return "";
+    const std::size_t more = updated.size() > kNamed ? updated.size() - kNamed : 0;
+    updated.resize(updated.size() - more);
+    return fmt::format("; behind the update{} of {}{}", updated.size() + more > 1 ? "s" : "",
+                       join(updated, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+  bool writes_state(const Instr& instr) const {
+    if (instr.kind == Instr::Kind::evict)
+      return program_.tiers[static_cast<std::size_t>(instr.tier)]
+                 .slots[static_cast<std::size_t>(instr.slot)]
+                 .input >= 0;
+    if (instr.kind != Instr::Kind::run) return false;
+    const auto first = program_.places.begin() + instr.first_place + instr.inputs;
+    return std::any_of(first, first + instr.outputs, [](const Place& p) { return p.resident >= 0; });
+  }
+
   const Program& program_;
 };
 }  // namespace

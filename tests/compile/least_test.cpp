@@ -1,0 +1,125 @@
+// Budget::minimum(): no named budget below it has a plan that is found, other means never raise it, and it is as fast as that budget by its name.
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/compile/small_nets.h"
+#include "tidemark/compile/compile.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/plan/budget.h"
+
+namespace tidemark {
+namespace {
+
+using small_nets::Net;
+
+Net weights(int layers, std::int64_t width) {
+  Net net;
+  for (int i = 0; i < layers; ++i) net.w.push_back(full({width, width}, 0.01 + 0.003 * i));
+  return net;
+}
+
+Tensor chain(const Net& p, const Tensor& x) {
+  Tensor h = x;
+  for (const Tensor& w : p.w) h = gelu(matmul(h, w)) + 0.3 * h;
+  return mean(square(h));
+}
+
+// The peak and time of a plan, without running it.
+struct Reached {
+  Bytes peak = 0, resident = 0, bound = 0;
+  double seconds = 0;
+};
+using Plans = std::function<Reached(const CompileOptions&)>;
+
+template <typename F, typename... Args>
+Plans plans_of(F f, int state, const Args&... args) {
+  return [=](CompileOptions options) {
+    options.state = state;
+    auto compiled = compile(f, options);
+    const Compiled& c = compiled.plan_for(args...);
+    return Reached{c.plan().peak, plan::resident_bytes(c.problem()), c.plan().peak_bound.value_or(0),
+                   c.plan().seconds};
+  };
+}
+
+Plans model(const std::string& name, std::int64_t batch = 48) {
+  const Tensor x = full({batch, 24}, 0.3);
+  if (name == "chain") return plans_of(value_and_grad(chain), 0, weights(8, 24), x);
+  if (name == "residual") return plans_of(value_and_grad(small_nets::residual), 0, weights(8, 24), x);
+  const auto step = [](const Net& p, const Tensor& x) {
+    auto [value, g] = value_and_grad(small_nets::gated)(p, x);
+    Net next;
+    for (std::size_t i = 0; i < p.w.size(); ++i) next.w.push_back(p.w[i] - 0.1 * g.w[i]);
+    return std::pair(next, value);
+  };
+  return plans_of(step, 1, weights(batch < 24 ? 16 : 6, 24), x);
+}
+
+CompileOptions by(const std::string& means) {
+  CompileOptions options{.memory = Budget::minimum(),
+                         .device = cpu({.threads = 1}),
+                         .time_limit = 0.1,
+                         .makers = means == "makers",
+                         .correct = false};
+  TierSpec tier = means == "disk" ? disk(TIDEMARK_BINARY_DIR, 16_MiB) : host(16_MiB);
+  tier.write_bytes_per_second = tier.read_bytes_per_second = 1e10;
+  tier.latency_seconds = 1e-8;
+  if (means == "disk" || means == "host") options.tiers = {tier};
+  return options;
+}
+
+// Of the bytes beside the resident ones. Searches go by the clock, so that the last per cents are luck.
+constexpr double kBelow = 0.9, kSlack = 1.06;
+
+void no_budget_below_and_no_means_raise_it(const std::string& name, const std::vector<const char*>& all) {
+  const Plans plans = model(name);
+  Bytes alone = 0;
+  for (const char* means : all) {
+    SCOPED_TRACE(means);
+    CompileOptions options = by(means);
+    const Reached least = plans(options);
+    const auto arena = static_cast<double>(least.peak - least.resident);
+    if (alone == 0) alone = least.peak;
+    EXPECT_LE(arena, kSlack * static_cast<double>(alone - least.resident));
+    // By its name it is not faster, where it is found again.
+    options.memory = least.peak;
+    try {
+      EXPECT_LE(least.seconds, 3 * plans(options).seconds);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
+    }
+    const auto below = least.resident + static_cast<Bytes>(kBelow * arena);
+    options.memory = below;
+    try {
+      const Reached less = plans(options);
+      ADD_FAILURE() << below << " bytes do where " << least.peak << " are the least: " << less.peak;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
+      // What is proven is said as that, what was not found as that.
+      const char* said = below < least.bound ? "needs at least" : "no plan is below";
+      EXPECT_THAT(e.what(), testing::HasSubstr(said));
+    }
+  }
+}
+TEST(Least, NoBudgetBelowItIsFoundAndNoMeansRaiseIt) {
+  no_budget_below_and_no_means_raise_it("residual", {"none", "host"});
+}
+TEST(Least, NoBudgetBelowItIsFoundByAnyMeans_Slow) {
+  for (const char* name : {"residual", "chain", "updates"})
+    no_budget_below_and_no_means_raise_it(name, {"none", "makers", "host", "disk"});
+}
+
+// Copies to disk that may fail hold updates back, which takes more than doing without them: then that is the way.
+TEST(Least, ADiskThatIsOfNoUseTakesNothing) {
+  const Plans plans = model("updates", 8);  // gradients are larger than activations
+  CompileOptions options = by("none");
+  const Reached alone = plans(options);
+  options = by("disk");
+  const Bytes enough = alone.peak + (alone.peak - alone.resident) / 20;
+  options.memory = enough;
+  EXPECT_LE(plans(options).peak, enough);
+}
+
+}  // namespace
+}  // namespace tidemark
