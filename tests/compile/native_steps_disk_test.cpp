@@ -101,7 +101,7 @@ TEST(NativeStepsOnDisk, UntilTheyEndEveryBudgetGivesTheTapesBits) {
   }
 }
 
-TEST(NativeStepsOnDisk, FloatsAreLeftToTheTapeWithItsBits) {
+TEST(NativeStepsOnDisk, FloatsHaveTheBitsOfTheTape) {
   Flow<float> start;
   for (const double v : flow_start().u) start.u.push_back(static_cast<float>(v));
   const Control<float> control{0.05f, {0.1f, -0.2f, 0.3f, 0.05f}};
@@ -117,10 +117,9 @@ TEST(NativeStepsOnDisk, FloatsAreLeftToTheTapeWithItsBits) {
       EXPECT_EQ(g.state.u, taped.state.u);
       EXPECT_EQ(g.parameters.force, taped.parameters.force);
       EXPECT_EQ(g.report.peak, g.report.measured_peak);
-      EXPECT_EQ(g.report.taped_steps, 80);
-      EXPECT_EQ(g.report.compiled_steps, 0);
-      EXPECT_THAT(g.report.not_compiled, ::testing::HasSubstr("floats"));
-      EXPECT_THAT(g.report.explain(), ::testing::HasSubstr("80 by the tape"));
+      EXPECT_EQ(g.parameters.viscosity, taped.parameters.viscosity);
+      EXPECT_EQ(g.report.taped_steps, 0) << g.report.not_compiled;
+      EXPECT_EQ(g.report.compiled_steps, 80);
     }
   }
 }

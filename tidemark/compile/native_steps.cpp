@@ -29,14 +29,15 @@ class NativeCode final : public tape::TraceCode {
     TIDEMARK_CHECK(program.outputs.size() == trace.outputs.size() + 1,
                    "[native_steps] a program of {} outputs vs {}", program.outputs.size(),
                    trace.outputs.size() + 1);
-    for (const Trace::Output& o : trace.outputs) bytes_.push_back(o.numbers.size() * sizeof(double));
+    for (const Trace::Output& o : trace.outputs)
+      bytes_.push_back(o.numbers.size() * (trace.single ? sizeof(float) : sizeof(double)));
     for (const Tensor& t : made_.tables) tables_.push_back(t.storage()->data());
     pointers_.resize(trace.inputs.size() + tables_.size());
     std::copy(tables_.begin(), tables_.end(),
               pointers_.begin() + static_cast<std::ptrdiff_t>(trace.inputs.size()));
   }
 
-  bool run(std::span<const double* const> inputs, std::span<double* const> outputs,
+  bool run(std::span<const void* const> inputs, std::span<void* const> outputs,
            std::byte* workspace) const override {
     std::copy(inputs.begin(), inputs.end(), pointers_.begin());
     const Program& program = compiled_.program();

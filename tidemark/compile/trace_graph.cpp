@@ -11,6 +11,7 @@
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/ops/scan_axis.h"
 #include "tidemark/ops/views.h"
 
 namespace tidemark {
@@ -54,11 +55,11 @@ class Roller {
            "[graph_of] {} operations that do not repeat vs at most {}; leave the step to the tape",
            c_.classes.size(), options_.max_nodes);
     for (const Trace::Input& i : trace_.inputs)
-      arrays_.push_back(builder_->input({Shape({i.count}), DType::f64}, i.name));
+      arrays_.push_back(builder_->input({Shape({i.count}), real_}, i.name));
     for (std::size_t i = trace_.inputs.size(); i < c_.classes.size(); ++i)
       arrays_.push_back(made(c_.classes[i]));
     Tensors outputs;
-    for (const Trace::Output& o : trace_.outputs) outputs.push_back(assembled(o.numbers, DType::f64));
+    for (const Trace::Output& o : trace_.outputs) outputs.push_back(assembled(o.numbers, real_));
     outputs.push_back(failing_guards());
     TraceGraph result;
     result.graph = dce(cse(builder_->finish(outputs)));
@@ -107,6 +108,11 @@ class Roller {
     return x.shape().sizes() == sizes ? x : reshape(x, sizes);
   }
 
+  // Numbers of the trace.
+  Tensor table(const std::vector<double>& values, const Shape& shape) const {
+    if (!trace_.single) return tensor(values, shape);
+    return tensor(std::vector<float>(values.begin(), values.end()), shape);
+  }
   Operand constants(const std::vector<std::uint32_t>& members, std::size_t k, std::int64_t rows,
                     std::int64_t columns) {
     std::vector<double> values;
@@ -117,7 +123,7 @@ class Roller {
       values.push_back(trace_.constants[r.index()]);
     }
     if (same) return {values[0]};
-    return {rows > 1 ? tensor(values, {rows, columns}) : tensor(values, {columns})};
+    return {rows > 1 ? table(values, {rows, columns}) : table(values, {columns})};
   }
 
   // How many operations make an element again from stored arrays; 0: it is stored itself. What costs a few is made again by everyone who reads
@@ -247,14 +253,15 @@ class Roller {
   }
   // Of two numbers, `where` cannot tell the type.
   Operand number(const Operand& x) const {
-    return x.is_number ? Operand(full_beside(beside(), {Shape({1}), DType::f64}, x.number)) : x;
+    return x.is_number ? Operand(full_beside(beside(), {Shape({1}), real_}, x.number)) : x;
   }
 
   // The last of the running sums, which are made one after the other.
   Tensor folded(const TraceFold& fold) {
     std::vector<Ref> all{fold.first};
     all.insert(all.end(), fold.terms.begin(), fold.terms.end());
-    const Tensor sums = cumsum(assembled(all, DType::f64), 0);
+    const Tensor terms = assembled(all, real_),
+                 sums = trace_.single ? cumsum_rounded(terms, 0) : cumsum(terms, 0);
     return slice(sums, 0, sums.numel() - 1, sums.numel());
   }
 
@@ -290,7 +297,7 @@ class Roller {
       const bool same =
           std::all_of(refs.begin() + static_cast<std::ptrdiff_t>(from),
                       refs.begin() + static_cast<std::ptrdiff_t>(to), [&](Ref r) { return r == refs[from]; });
-      return same ? full_beside(beside(), {Shape({n}), dtype}, values[0]) : tensor(values, {n});
+      return same ? full_beside(beside(), {Shape({n}), dtype}, values[0]) : table(values, {n});
     }
     Places places;
     for (std::size_t i = from; i < to; ++i) places.push_back(c_.place_of[refs[i].index()]);
@@ -319,7 +326,7 @@ class Roller {
     }
     if (!values.empty()) {
       constants_begin = end;
-      sources.push_back(tensor(values, {static_cast<std::int64_t>(values.size())}));
+      sources.push_back(table(values, {static_cast<std::int64_t>(values.size())}));
     }
     for (const Ref r : refs)
       indices.push_back(r.is_constant() ? constants_begin++
@@ -349,6 +356,7 @@ class Roller {
   }
 
   const Trace& trace_;
+  const DType real_ = trace_.single ? DType::f32 : DType::f64;
   const TraceGraphOptions& options_;
   TraceClasses c_;
   std::shared_ptr<Builder> builder_;

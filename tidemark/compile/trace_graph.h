@@ -10,7 +10,7 @@
 namespace tidemark {
 
 struct TraceGraph {
-  // Inputs: the trace's, f64 arrays, then tables of constants and indices. Outputs: the trace's, then one number: how many guards fail.
+  // Inputs: the trace's, arrays of f64, or of f32 where it is `single`, then tables of constants and indices. Outputs: the trace's, then one number: how many guards fail.
   Graph graph;
   Tensors tables;
 };

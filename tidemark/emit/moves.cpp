@@ -51,8 +51,10 @@ bool write_move(const Task& t, std::string& out) {
       out += fmt::format(
           "    {} running = {};\n"
           "    for (std::int64_t i = 0; i < {}; ++i) y[i] = static_cast<{}>(running += x0[i * {}]);\n",
-          is_float(y.type.dtype) ? "double" : "std::int64_t", is_float(y.type.dtype) ? "-0.0" : "0", n,
-          type_name(t.node, y.type.dtype), from);
+          !is_float(y.type.dtype) ? "std::int64_t"
+          : attrs.flag("rounded") ? type_name(t.node, y.type.dtype)
+                                  : "double",
+          is_float(y.type.dtype) ? "-0.0" : "0", n, type_name(t.node, y.type.dtype), from);
   } else if (op == "contiguous") {
     write_box(y.type.shape, strides(0), 0, to, 0, "x0", out);
   } else if (op == "reshape") {

@@ -1,5 +1,7 @@
 // What looks at an axis element by element: argmax, cumsum.
 // SPDX-License-Identifier: Apache-2.0
+#include "tidemark/ops/scan_axis.h"
+
 #include "tidemark/ir/cut.h"
 #include "tidemark/kernels/cpu/scan_axis.h"
 #include "tidemark/ops/elementwise.h"
@@ -59,7 +61,8 @@ constinit const Op cumsum_op{
     .jvp = [](const Rule& r) { return Tensors{cumsum(r.dx(), axis_of(r.attrs()))}; },
     .cut = cut_beside_axis,
     .facts = {.in_place = {{0, 0}}},
-    .reference = [](const KernelSpec& s) { return kernels::cumsum(s, axis_of(s.attrs)); },
+    .reference =
+        [](const KernelSpec& s) { return kernels::cumsum(s, axis_of(s.attrs), s.attrs.flag("rounded")); },
     .samples = axis_samples,
 };
 
@@ -74,6 +77,13 @@ Tensor argmax(const Tensor& x, int axis, Keep keep, Where where) {
 Tensor cumsum(const Tensor& x, int axis, Where where) {
   const Called called("cumsum", where);
   return apply1(cumsum_op, {x}, along(x.shape().normalise(axis)), where);
+}
+
+Tensor cumsum_rounded(const Tensor& x, int axis, Where where) {
+  const Called called("cumsum", where);
+  return apply1(
+      cumsum_op, {x},
+      {{"axis", static_cast<std::int64_t>(x.shape().normalise(axis))}, {"rounded", std::int64_t{1}}}, where);
 }
 
 OpList scan_axis_ops() {

@@ -122,9 +122,9 @@ template <typename T>
 struct IsCompiledStep : std::false_type {};
 template <typename Step>
 struct IsCompiledStep<CompiledStep<Step>> : std::true_type {
-  template <template <typename> class State, template <typename> class Parameters, typename Loss,
-            typename GoOn>
-  using Loop = CompiledLoop<State, Parameters, Step, Loss, GoOn>;
+  template <template <typename> class State, template <typename> class Parameters, typename Real,
+            typename Loss, typename GoOn>
+  using Loop = CompiledLoop<State, Parameters, Real, Step, Loss, GoOn>;
 };
 
 template <template <typename> class State, template <typename> class Parameters, typename Real, typename Step,
@@ -140,21 +140,17 @@ CheckpointGradient<State<Real>, Parameters<Real>> run_taped(const Step& step, co
     result.value = loop.value();
     loop.read(result.state, result.parameters);
   };
-  if constexpr (IsCompiledStep<Step>::value && std::same_as<Real, double>) {
+  if constexpr (IsCompiledStep<Step>::value) {
     if (!options.steps.empty())
       fail(Error::Kind::usage,
            "[checkpointed] compiled steps vs sizes of unequal ones; compiled, each keeps its state alone");
-    typename IsCompiledStep<Step>::template Loop<State, Parameters, Loss, GoOn> loop(step, loss, go_on, state,
-                                                                                     parameters);
+    typename IsCompiledStep<Step>::template Loop<State, Parameters, Real, Loss, GoOn> loop(step, loss, go_on,
+                                                                                           state, parameters);
     carry_out(loop);
     loop.report(result.report);
   } else {
     TapedLoop<State, Parameters, Real, Step, Loss, GoOn> loop(step, loss, go_on, state, parameters);
     carry_out(loop);
-    if constexpr (IsCompiledStep<Step>::value) {
-      result.report.taped_steps = result.report.steps;
-      result.report.not_compiled = "steps are compiled for doubles, and these are on floats";
-    }
   }
   return result;
 }

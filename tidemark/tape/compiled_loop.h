@@ -7,21 +7,23 @@
 
 namespace tidemark::tape {
 
-template <template <typename> class State, template <typename> class Parameters, typename Step, typename Loss,
-          typename GoOn>
-class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledStep<Step>, Loss, GoOn> {
-  using Base = TapedLoop<State, Parameters, double, CompiledStep<Step>, Loss, GoOn>;
+template <template <typename> class State, template <typename> class Parameters, typename Real, typename Step,
+          typename Loss, typename GoOn>
+class CompiledLoop final : public TapedLoop<State, Parameters, Real, CompiledStep<Step>, Loss, GoOn> {
+  using Base = TapedLoop<State, Parameters, Real, CompiledStep<Step>, Loss, GoOn>;
+  using Plain = State<PlainOf<Real>>;
 
  public:
-  CompiledLoop(const CompiledStep<Step>& step, const Loss& loss, const GoOn& go_on,
-               const State<double>& state, const Parameters<double>& parameters)
+  CompiledLoop(const CompiledStep<Step>& step, const Loss& loss, const GoOn& go_on, const State<Real>& state,
+               const Parameters<Real>& parameters)
       : Base(step, loss, go_on, state, parameters),
-        state_numbers_(state),
-        parameter_numbers_(parameters),
+        state_numbers_(this->state_),
+        parameter_numbers_(this->parameters_),
         next_adjoint_(this->adjoint_.size()),
         next_parameter_adjoint_(this->parameter_adjoint_.size()) {
-    parameter_numbers_.read(parameters, parameter_values_);
-    paths_ = step.paths->at({state_numbers_.rest(), parameter_numbers_.rest()}, step.how);
+    parameter_numbers_.read(this->parameters_, parameter_values_);
+    paths_ = step.paths->at({state_numbers_.rest(), parameter_numbers_.rest(), std::same_as<Real, float>},
+                            step.how);
     paths_->begin();
   }
 
@@ -30,20 +32,20 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
       if (paths_->size() == 0) add_path(step);
       return Base::tape(step);
     }
-    std::unique_ptr<State<double>> kept;
+    std::unique_ptr<Plain> kept;
     if (!pool_.empty()) {
       kept = std::move(pool_.back());
       pool_.pop_back();
       *kept = this->state_;
     } else {
-      kept = std::make_unique<State<double>>(this->state_);
+      kept = std::make_unique<Plain>(this->state_);
     }
     this->advance(step);
     return std::make_unique<Kept>(std::move(kept), pool_);
   }
 
   void reverse(std::int64_t step, StepTape& handle) override {
-    State<double>& before = *static_cast<Kept&>(handle).state;
+    Plain& before = *static_cast<Kept&>(handle).state;
     if (run(step, before)) {
       ++compiled_steps_;
       return;
@@ -72,7 +74,7 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
   bool unsettle() override { return false; }
   Bytes beside() const override {
     const std::size_t numbers = 2 * (state_numbers_.size() + parameter_numbers_.size());
-    return Base::beside() + taped_bytes_ + paths_->bytes() + static_cast<Bytes>(numbers * sizeof(double));
+    return Base::beside() + taped_bytes_ + paths_->bytes() + static_cast<Bytes>(numbers * sizeof(Real));
   }
   // The tape for steps that have no path is counted beside.
   Bytes spare() const override { return static_cast<Bytes>(pool_.size()) * this->state_bytes(); }
@@ -87,17 +89,16 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
 
  private:
   struct Kept final : StepTape {
-    Kept(std::unique_ptr<State<double>> s, std::vector<std::unique_ptr<State<double>>>& p)
-        : state(std::move(s)), pool(p) {}
+    Kept(std::unique_ptr<Plain> s, std::vector<std::unique_ptr<Plain>>& p) : state(std::move(s)), pool(p) {}
     ~Kept() override { pool.push_back(std::move(state)); }
     Bytes bytes() const override { return fields::bytes(*state); }
-    std::unique_ptr<State<double>> state;
-    std::vector<std::unique_ptr<State<double>>>& pool;
+    std::unique_ptr<Plain> state;
+    std::vector<std::unique_ptr<Plain>>& pool;
   };
 
-  bool run(std::int64_t step, const State<double>& before) {
+  bool run(std::int64_t step, const Plain& before) {
     if (!state_numbers_.read(before, state_values_)) return false;
-    const double number = static_cast<double>(step);
+    const Real number = static_cast<Real>(step);
     inputs_.assign(1, &number);
     outputs_.clear();
     parameter_numbers_.pointers(std::as_const(parameter_values_).data(), inputs_);
@@ -117,7 +118,7 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
     return true;
   }
   // Variables that the step captures, and globals, may be others than when the path was recorded for an earlier gradient.
-  bool is_still(TracePaths::Path& path, std::int64_t step, const State<double>& before) {
+  bool is_still(TracePaths::Path& path, std::int64_t step, const Plain& before) {
     if (path.checked) return true;
     try {
       path.checked = path.fingerprint == print(step, before);
@@ -126,8 +127,8 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
     }
     return path.checked;
   }
-  std::uint64_t print(std::int64_t step, const State<double>& before) const {
-    return fingerprint<State, Parameters>(this->step_.step, before, this->parameters_, step);
+  std::uint64_t print(std::int64_t step, const Plain& before) const {
+    return fingerprint<State, Parameters, Real>(this->step_.step, before, this->parameters_, step);
   }
   // Of the working state.
   bool add_path(std::int64_t step) {
@@ -137,18 +138,18 @@ class CompiledLoop final : public TapedLoop<State, Parameters, double, CompiledS
     }
     return paths_->add([&] {
       return TracedStep{
-          trace_adjoint<State, Parameters>(this->step_.step, this->state_, this->parameters_, step),
+          trace_adjoint<State, Parameters, Real>(this->step_.step, this->state_, this->parameters_, step),
           print(step, this->state_)};
     });
   }
 
-  Numbers<State> state_numbers_;
-  Numbers<Parameters> parameter_numbers_;
-  std::vector<double> state_values_, parameter_values_, next_adjoint_, next_parameter_adjoint_;
-  std::vector<const double*> inputs_;
-  std::vector<double*> outputs_;
+  Numbers<State, Real> state_numbers_;
+  Numbers<Parameters, Real> parameter_numbers_;
+  std::vector<Real> state_values_, parameter_values_, next_adjoint_, next_parameter_adjoint_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
   std::shared_ptr<TracePaths> paths_;
-  std::vector<std::unique_ptr<State<double>>> pool_;
+  std::vector<std::unique_ptr<Plain>> pool_;
   Bytes taped_bytes_ = 0;
   bool changed_ = false;
   std::int64_t compiled_steps_ = 0, taped_steps_ = 0;

@@ -22,8 +22,8 @@ namespace tape {
 // The paths through a step, for each shape of states that it was called with. Not for use by two threads at a time.
 class StepPaths {
  public:
-  // What recorded code takes for granted: sizes, and the values of fields that are no T.
-  using Key = std::pair<Rest, Rest>;
+  // What recorded code takes for granted: sizes, and the values of fields that are no T; and whether a T is a float.
+  using Key = std::tuple<Rest, Rest, bool>;
   std::shared_ptr<TracePaths> at(const Key& key, const CompileSteps& how) {
     for (const auto& [known, paths] : all_)
       if (known == key) return paths;
@@ -48,7 +48,7 @@ struct CompiledStep {
     tape::take_step(step, state, parameters, i);
   }
 };
-// The scalar of states and parameters is SymVar while a step is recorded. Fields that are no T must not change.
+// The scalar of states and parameters is SymVar, or SymVar32, while a step is recorded. Fields that are no T must not change.
 template <typename Step>
 CompiledStep<Step> compiled(Step step, CompileSteps how) {
   if (how.paths < 0) fail(Error::Kind::usage, "[compiled] {} paths vs at least 0", how.paths);
@@ -64,10 +64,11 @@ CompiledStep<Step> compiled(Step step, tape::TraceCompiler compiler) {
 namespace tape {
 
 // Numbers of a state that are Vars in its taped form, by top-level fields: the arrays of traces.
-template <template <typename> class State>
+template <template <typename> class State, typename Real>
 class Numbers {
  public:
-  explicit Numbers(const State<double>& like) {
+  using Plain = State<PlainOf<Real>>;
+  explicit Numbers(const Plain& like) {
     lower(like, shape_);
     rest_ = Rest::with_sizes(shape_);
     std::apply([&](const auto&... field) { (count(field), ...); }, fields::tie(std::as_const(shape_)));
@@ -76,7 +77,7 @@ class Numbers {
   std::size_t size() const { return size_; }
   const Rest& rest() const { return rest_; }
   // False where the state is another by now, in sizes or in fields that are no T.
-  bool read(const State<double>& from, std::vector<double>& to) {
+  bool read(const Plain& from, std::vector<Real>& to) {
     to.resize(size_);
     Reader reader{to.data(), to.data() + size_, rest_.bytes().data(),
                   rest_.bytes().data() + rest_.bytes().size()};
@@ -84,8 +85,8 @@ class Numbers {
     return reader.same && reader.to == reader.end && reader.rest == reader.rest_end;
   }
   // One pointer for each field.
-  template <typename T>
-  void pointers(T* numbers, std::vector<T*>& to) const {
+  template <typename T, typename Pointer>
+  void pointers(T* numbers, std::vector<Pointer>& to) const {
     for (const std::size_t n : sizes_) {
       to.push_back(numbers);
       numbers += n;
@@ -95,7 +96,7 @@ class Numbers {
  private:
   struct Reader {
     using takes_sizes = void;
-    double *to, *end;
+    Real *to, *end;
     const std::byte *rest, *rest_end;
     bool same = true;
     void operator()(fields::Size x) { compare(x); }
@@ -104,15 +105,22 @@ class Numbers {
       if constexpr (!IsActive<B>::value)
         compare(a);
       else if (same && to < end)
-        *to++ = static_cast<double>(a);
+        *to++ = number(a);
       else
         same = false;
     }
     template <typename A, typename B>
-      requires std::same_as<typename A::value_type, double> && IsActive<typename B::value_type>::value
+      requires std::same_as<typename A::value_type, Real> && IsActive<typename B::value_type>::value
     void whole(const A& a, B&) {
       same = same && a.size() <= static_cast<std::size_t>(end - to);
       if (same) to = std::copy(a.begin(), a.end(), to);
+    }
+    template <typename A>
+    static Real number(const A& a) {
+      if constexpr (IsNumber<A>::value)
+        return a.value;
+      else
+        return static_cast<Real>(a);
     }
     template <typename A>
     void compare(const A& a) {
@@ -129,21 +137,22 @@ class Numbers {
     if (n > 0) sizes_.push_back(n);
     size_ += n;
   }
-  State<Var> shape_;
+  State<Active<Real>> shape_;
   Rest rest_;
   std::vector<std::size_t> sizes_;
   std::size_t size_ = 0;
 };
 
-// A state on symbols, made from one on doubles, and how it was then. `Symbols` is a parameter for users whose State lies in an unnamed namespace: a member
+// A state on symbols, made from one on plain numbers, and how it was then. `Symbols` is a parameter for users whose State lies in an unnamed namespace: a member
 // of such a type, named here, is what GCC warns of.
-template <template <typename> class State, typename Symbols = State<SymVar>>
+template <template <typename> class State, typename Real, typename Symbols = State<Active<SymOf<Real>>>>
 class SymState {
  public:
   // Without a tape its numbers are passive.
-  SymState(Tracer& tracer, SymTape* tape, const std::string& name, const State<double>& from) {
-    Numbers<State> numbers(from);
-    std::vector<double> values;
+  SymState(Tracer& tracer, BasicTape<SymOf<Real>>* tape, const std::string& name,
+           const State<PlainOf<Real>>& from) {
+    Numbers<State, Real> numbers(from);
+    std::vector<Real> values;
     numbers.read(from, values);
     std::vector<Sym> symbols;
     auto at = values.begin();
@@ -157,10 +166,12 @@ class SymState {
     }
     auto next = symbols.begin();
     fields::each_pair(from, state, [&](const auto& a, auto& b) {
-      if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value)
-        b = tape != nullptr ? tape->input(*next++) : SymVar(*next++);
-      else
+      if constexpr (IsActive<std::remove_cvref_t<decltype(b)>>::value) {
+        const auto symbol = SymOf<Real>::from(*next++);
+        b = tape != nullptr ? tape->input(symbol) : Active<SymOf<Real>>(symbol);
+      } else {
         b = a;
+      }
     });
     before_ = Rest::with_sizes(state);
   }
@@ -185,32 +196,33 @@ inline StepNumber number_of(Tracer& tracer, std::int64_t i) {
 
 // The adjoint of step i. Inputs: the step's number, the fields of the parameters and of the state before the step, running adjoints of the
 // parameters, adjoints of the state behind the step; outputs: the same adjoints, before it.
-template <template <typename> class State, template <typename> class Parameters, typename Step>
-Trace trace_adjoint(const Step& step, const State<double>& state, const Parameters<double>& parameters,
-                    std::int64_t i) {
-  Tracer tracer;
-  SymTape tape;
-  const SymTape::Recording recording(tape);
+template <template <typename> class State, template <typename> class Parameters, typename Real = double,
+          typename Step>
+Trace trace_adjoint(const Step& step, const State<PlainOf<Real>>& state,
+                    const Parameters<PlainOf<Real>>& parameters, std::int64_t i) {
+  using Symbol = SymOf<Real>;
+  Tracer tracer(Tracer::Writes::trace, std::same_as<Real, float>);
+  BasicTape<Symbol> tape;
+  const typename BasicTape<Symbol>::Recording recording(tape);
   const StepNumber number = number_of(tracer, i);
-  SymState<Parameters> p(tracer, &tape, "parameters", parameters);
-  SymState<State> s(tracer, &tape, "state", state);
+  SymState<Parameters, Real> p(tracer, &tape, "parameters", parameters);
+  SymState<State, Real> s(tracer, &tape, "state", state);
   take_step(step, s.state, std::as_const(p.state), number);
   s.need_same();
   const auto inputs_of = [&](const char* name, const std::vector<std::size_t>& sizes) {
-    std::vector<Sym> all;
-    for (std::size_t k = 0; k < sizes.size(); ++k) {
-      const std::vector<Sym> more =
-          tracer.inputs(fmt::format("{}[{}]", name, k), std::vector<double>(sizes[k], 1.0), true);
-      all.insert(all.end(), more.begin(), more.end());
-    }
+    std::vector<Symbol> all;
+    for (std::size_t k = 0; k < sizes.size(); ++k)
+      for (const Sym& one :
+           tracer.inputs(fmt::format("{}[{}]", name, k), std::vector<double>(sizes[k], 1.0), true))
+        all.push_back(Symbol::from(one));
     return all;
   };
-  const std::vector<Sym> running = inputs_of("parameter_adjoints", p.sizes),
-                         behind = inputs_of("state_adjoints", s.sizes);
-  const std::span<Sym> adjoints = tape.begin_sweep();
+  const std::vector<Symbol> running = inputs_of("parameter_adjoints", p.sizes),
+                            behind = inputs_of("state_adjoints", s.sizes);
+  const std::span<Symbol> adjoints = tape.begin_sweep();
   std::copy(running.begin(), running.end(), adjoints.begin() + 1);
   auto next = behind.begin();
-  each_var(s.state, [&](const SymVar& x) {
+  each_var(s.state, [&](const Active<Symbol>& x) {
     if (x.active()) adjoints[index_of(x.key())] += *next;
     ++next;
   });
@@ -218,9 +230,9 @@ Trace trace_adjoint(const Step& step, const State<double>& state, const Paramete
   auto at = adjoints.begin() + 1;
   const auto outputs_of = [&](const char* name, const std::vector<std::size_t>& sizes) {
     for (std::size_t k = 0; k < sizes.size(); ++k) {
-      const auto n = static_cast<std::ptrdiff_t>(sizes[k]);
-      tracer.output(fmt::format("{}[{}]", name, k), std::vector<Sym>(at, at + n));
-      at += n;
+      std::vector<Sym> numbers;
+      for (std::size_t j = 0; j < sizes[k]; ++j) numbers.push_back((at++)->wide());
+      tracer.output(fmt::format("{}[{}]", name, k), numbers);
     }
   };
   outputs_of("parameter_adjoints", p.sizes);
@@ -230,17 +242,18 @@ Trace trace_adjoint(const Step& step, const State<double>& state, const Paramete
 
 // What step i does in this state. Two steps with one fingerprint take the same decisions and do the same with their numbers, whatever else they
 // read; then, and as long as what they read stays as it is, one's adjoint is the other's wherever guards and facts hold.
-template <template <typename> class State, template <typename> class Parameters, typename Step>
-std::uint64_t fingerprint(const Step& step, const State<double>& state, const Parameters<double>& parameters,
-                          std::int64_t i) {
-  Tracer tracer(Tracer::Writes::fingerprint);
+template <template <typename> class State, template <typename> class Parameters, typename Real = double,
+          typename Step>
+std::uint64_t fingerprint(const Step& step, const State<PlainOf<Real>>& state,
+                          const Parameters<PlainOf<Real>>& parameters, std::int64_t i) {
+  Tracer tracer(Tracer::Writes::fingerprint, std::same_as<Real, float>);
   const StepNumber number = number_of(tracer, i);
-  SymState<Parameters> p(tracer, nullptr, "parameters", parameters);
-  SymState<State> s(tracer, nullptr, "state", state);
+  SymState<Parameters, Real> p(tracer, nullptr, "parameters", parameters);
+  SymState<State, Real> s(tracer, nullptr, "state", state);
   take_step(step, s.state, std::as_const(p.state), number);
   s.need_same();
   std::vector<Sym> after;
-  each_var(s.state, [&](const SymVar& x) { after.push_back(x.value()); });
+  each_var(s.state, [&](const Active<SymOf<Real>>& x) { after.push_back(x.value().wide()); });
   tracer.output("state", after);
   return tracer.fingerprint();
 }

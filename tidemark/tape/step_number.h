@@ -17,7 +17,9 @@ class TIDEMARK_API StepNumber {
 
   operator std::int64_t() const;  // NOLINT: implicit by design; throws Error(unsupported)
   operator Sym() const;           // NOLINT: implicit by design
-  operator SymVar() const { return SymVar(Sym(*this)); }  // NOLINT: implicit by design
+  operator Sym32() const;         // NOLINT: implicit by design
+  operator SymVar() const { return SymVar(Sym(*this)); }        // NOLINT: implicit by design
+  operator SymVar32() const { return SymVar32(Sym32(*this)); }  // NOLINT: implicit by design
 
   template <std::integral I>
   friend StepNumber operator+(const StepNumber& a, I b) {

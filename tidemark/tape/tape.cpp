@@ -477,5 +477,6 @@ template class BasicTape<double>;
 template class BasicTape<float>;
 template class BasicTape<DualOf<double>>;
 template class BasicTape<Sym>;
+template class BasicTape<Sym32>;
 
 }  // namespace tidemark::tape

@@ -251,6 +251,7 @@ extern template class BasicTape<double>;
 extern template class BasicTape<float>;
 extern template class BasicTape<DualOf<double>>;
 extern template class BasicTape<Sym>;
+extern template class BasicTape<Sym32>;
 
 }  // namespace tidemark::tape
 
@@ -263,4 +264,6 @@ using DualVar = tape::Active<Dual>;
 // Derivatives as operations, to be compiled.
 using SymTape = tape::BasicTape<tape::Sym>;
 using SymVar = tape::Active<tape::Sym>;
+using SymTape32 = tape::BasicTape<tape::Sym32>;
+using SymVar32 = tape::Active<tape::Sym32>;
 }  // namespace tidemark

@@ -15,7 +15,8 @@ thread_local Tracer* tracer = nullptr;
 
 std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
 
-double apply(Code code, double a, double b = 0, double c = 0) {
+template <typename R>
+R computed(Code code, R a, R b, R c) {
   switch (code) {
     case Code::input:
       return a;
@@ -72,6 +73,11 @@ double apply(Code code, double a, double b = 0, double c = 0) {
   }
   return 0;
 }
+// As numbers of the trace are computed; comparisons are exact in either precision.
+double computed(bool single, Code code, double a, double b = 0, double c = 0) {
+  if (!single || (code >= Code::less && code <= Code::equal)) return computed<double>(code, a, b, c);
+  return computed<float>(code, static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));
+}
 
 // Finaliser of MurmurHash3 (Appleby, 2011).
 std::uint64_t mix(std::uint64_t x) {
@@ -106,8 +112,8 @@ std::int64_t StepFact::answer_for(std::int64_t step) const {
 
 bool Trace::operator==(const Trace& other) const {
   const auto same = [](double a, double b) { return bits_of(a) == bits_of(b); };
-  return nodes == other.nodes && inputs == other.inputs && outputs == other.outputs &&
-         guards == other.guards && facts == other.facts &&
+  return single == other.single && nodes == other.nodes && inputs == other.inputs &&
+         outputs == other.outputs && guards == other.guards && facts == other.facts &&
          std::equal(constants.begin(), constants.end(), other.constants.begin(), other.constants.end(), same);
 }
 
@@ -120,7 +126,8 @@ bool Trace::run(const std::vector<double>& numbers, std::vector<double>& results
     if (n.code == Code::input)
       values[i] = numbers[input++];
     else
-      values[i] = apply(n.code, at(n.in[0]), n.count > 1 ? at(n.in[1]) : 0, n.count > 2 ? at(n.in[2]) : 0);
+      values[i] =
+          computed(single, n.code, at(n.in[0]), n.count > 1 ? at(n.in[1]) : 0, n.count > 2 ? at(n.in[2]) : 0);
   }
   results.clear();
   for (const Output& o : outputs)
@@ -129,7 +136,10 @@ bool Trace::run(const std::vector<double>& numbers, std::vector<double>& results
                      [&](const Guard& g) { return (at(g.truth) != 0) == g.expected; });
 }
 
-Tracer::Tracer(Writes writes) : hashes_(writes == Writes::fingerprint), before_(tracer) { tracer = this; }
+Tracer::Tracer(Writes writes, bool single) : hashes_(writes == Writes::fingerprint), before_(tracer) {
+  trace_.single = single;
+  tracer = this;
+}
 Tracer::~Tracer() { tracer = before_; }
 
 Tracer& Tracer::current() {
@@ -137,6 +147,8 @@ Tracer& Tracer::current() {
     fail(Error::Kind::usage, "[trace] a symbol vs no trace being written on this thread");
   return *tracer;
 }
+
+double Tracer::apply(Code code, double a, double b) const { return computed(trace_.single, code, a, b); }
 
 std::size_t Tracer::Hash::operator()(const Trace::Node& n) const {
   std::uint64_t h = static_cast<std::uint64_t>(n.code);
@@ -247,9 +259,35 @@ Sym Tracer::binary(Code code, const Sym& a, const Sym& b) {
   return {value, add({code, 2, {ref(a.value, a.id), ref(b.value, b.id)}}, never)};
 }
 
-Decision Tracer::compare(Code code, const Sym& a, const Sym& b) {
-  const bool value = apply(code, a.value, b.value) != 0;
-  if (a.id == 0 && b.id == 0) return {value, 0};
+namespace {
+
+// The float that floats compare with as with x: no float lies between the two. `up`: x itself may be on the lower side.
+double float_beside(double x, bool up) {
+  if (std::isnan(x)) return x;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  auto y = static_cast<float>(std::clamp(x, -3.5e38, 3.5e38));
+  if (up && y < x) y = std::nextafter(y, kInfinity);
+  if (!up && y > x) y = std::nextafter(y, -kInfinity);
+  return y;
+}
+
+}  // namespace
+
+Decision Tracer::compare(Code code, const Sym& l, const Sym& r) {
+  const bool value = apply(code, l.value, r.value) != 0;
+  if (l.id == 0 && r.id == 0) return {value, 0};
+  Sym a = l, b = r;
+  if (trace_.single) {
+    // x < c: c goes up; x <= c: down; and the other way round where c is on the left.
+    if (code == Code::equal) {
+      for (const Sym& c : {a, b})
+        if (c.id == 0 && static_cast<double>(static_cast<float>(c.value)) != c.value && !std::isnan(c.value))
+          return {false, 0};
+    } else {
+      if (a.id == 0) a.value = float_beside(a.value, code == Code::less_equal);
+      if (b.id == 0) b.value = float_beside(b.value, code == Code::less);
+    }
+  }
   if (hashes_) return {value, hash(code, mark(a), mark(b))};
   return {value, add({code, 2, {ref(a.value, a.id), ref(b.value, b.id)}}, true)};
 }
@@ -294,6 +332,14 @@ StepNumber::operator std::int64_t() const {
 StepNumber::operator Sym() const {
   return shift_ == 0 ? symbol_ : symbol_ + Sym(static_cast<double>(shift_));
 }
+StepNumber::operator Sym32() const {
+  if (shift_ != 0)
+    fail(Error::Kind::unsupported,
+         "[compiled] the number of a step plus {} as a float vs sums that floats round; write T(i) + T({}), "
+         "or leave the step to the tape",
+         shift_, shift_);
+  return Sym32::from(symbol_);
+}
 std::int64_t StepNumber::ask(StepFact::Kind kind, std::int64_t operand) const {
   if (operand == 0 && (kind == StepFact::Kind::remainder || kind == StepFact::Kind::quotient))
     fail(Error::Kind::usage, "[compiled] the number of a step divided by 0");
@@ -317,22 +363,17 @@ Decision::operator bool() const {
   return value;
 }
 
-Sym operator+(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::add, a, b); }
-Sym operator-(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::sub, a, b); }
-Sym operator*(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::mul, a, b); }
-Sym operator/(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::div, a, b); }
-Sym operator-(const Sym& x) { return Tracer::current().unary(Code::neg, x); }
-Decision operator<(const Sym& a, const Sym& b) { return Tracer::current().compare(Code::less, a, b); }
-Decision operator<=(const Sym& a, const Sym& b) { return Tracer::current().compare(Code::less_equal, a, b); }
-Decision operator>(const Sym& a, const Sym& b) { return b < a; }
-Decision operator>=(const Sym& a, const Sym& b) { return b <= a; }
-Decision operator==(const Sym& a, const Sym& b) { return Tracer::current().compare(Code::equal, a, b); }
-Decision operator!=(const Sym& a, const Sym& b) { return !(a == b); }
 Decision operator||(const Decision& a, const Decision& b) {
   return Tracer::current().logic(Code::logical_or, a, b);
 }
 Decision operator!(const Decision& a) { return Tracer::current().logic(Code::logical_not, a, a); }
-Sym choose(const Decision& condition, const Sym& a, const Sym& b) {
+
+namespace traced {
+
+Sym unary(Code code, const Sym& x) { return Tracer::current().unary(code, x); }
+Sym binary(Code code, const Sym& a, const Sym& b) { return Tracer::current().binary(code, a, b); }
+Decision compare(Code code, const Sym& a, const Sym& b) { return Tracer::current().compare(code, a, b); }
+Sym select(const Decision& condition, const Sym& a, const Sym& b) {
   return Tracer::current().select(condition, a, b);
 }
 
@@ -346,30 +387,6 @@ void add_product(Sym& to, const Sym& partial, const Sym& adjoint) {
   else
     to = to + choose(adjoint == Sym(0.0), Sym(-0.0), product);
 }
-
-#define TIDEMARK_DEFINE(name) \
-  Sym name(const Sym& x) { return Tracer::current().unary(Code::name, x); }
-TIDEMARK_TRACED(TIDEMARK_DEFINE)
-#undef TIDEMARK_DEFINE
-// Of a constant they are constants; of a symbol there is no op.
-#define TIDEMARK_DEFINE(name)       \
-  Sym name(const Sym& x) {          \
-    if (x.id != 0) no_op(#name);    \
-    return Sym(std::name(x.value)); \
-  }
-TIDEMARK_UNTRACED(TIDEMARK_DEFINE)
-#undef TIDEMARK_DEFINE
-#define TIDEMARK_DEFINE(name)                 \
-  Sym name(const Sym& a, const Sym& b) {      \
-    if (a.id != 0 || b.id != 0) no_op(#name); \
-    return Sym(std::name(a.value, b.value));  \
-  }
-TIDEMARK_DEFINE(atan2)
-TIDEMARK_DEFINE(hypot)
-TIDEMARK_DEFINE(fmod)
-TIDEMARK_DEFINE(remainder)
-#undef TIDEMARK_DEFINE
-Sym pow(const Sym& a, const Sym& b) { return Tracer::current().binary(Code::pow, a, b); }
 
 namespace {
 
@@ -405,7 +422,6 @@ double nearbyint(const Sym& x) {
   const bool even = std::fmod(r, 2) == 0;
   return within(x, r, r - 0.5, even, r + 0.5, even);
 }
-bool isnan(const Sym& x) { return x != x; }
 bool isfinite(const Sym& x) { return fabs(x) <= Sym(std::numeric_limits<double>::max()); }
 bool isinf(const Sym& x) { return fabs(x) == Sym(std::numeric_limits<double>::infinity()); }
 bool signbit(const Sym& x) {
@@ -416,4 +432,5 @@ bool signbit(const Sym& x) {
   return false;
 }
 
+}  // namespace traced
 }  // namespace tidemark::tape

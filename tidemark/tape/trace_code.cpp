@@ -20,8 +20,8 @@ void TracePaths::begin() {
   for (Path& path : paths_) path.checked = false;
 }
 
-TracePaths::Path* TracePaths::run(std::int64_t step, std::span<const double* const> inputs,
-                                  std::span<double* const> outputs) {
+TracePaths::Path* TracePaths::run(std::int64_t step, std::span<const void* const> inputs,
+                                  std::span<void* const> outputs) {
   for (auto path = paths_.begin(); path != paths_.end(); ++path) {
     if (!std::all_of(path->facts.begin(), path->facts.end(),
                      [&](const StepFact& f) { return f.holds(step); }) ||

@@ -15,9 +15,9 @@ namespace tidemark::tape {
 class TIDEMARK_API TraceCode {
  public:
   virtual ~TraceCode() = default;
-  // Arrays in the order of the trace's inputs and outputs. False: a guard failed, and the outputs mean nothing. `workspace` is
+  // Arrays in the order of the trace's inputs and outputs, of floats where it is `single`. False: a guard failed, and the outputs mean nothing. `workspace` is
   // 64-byte aligned.
-  virtual bool run(std::span<const double* const> inputs, std::span<double* const> outputs,
+  virtual bool run(std::span<const void* const> inputs, std::span<void* const> outputs,
                    std::byte* workspace) const = 0;
   virtual Bytes workspace() const = 0;
 };
@@ -48,7 +48,7 @@ class TIDEMARK_API TracePaths {
   // What the step reads from outside may have changed, and the workspace may grow.
   void begin();
   // Along the path that holds for this step and these numbers; null where none does. Valid until paths are added or dropped.
-  Path* run(std::int64_t step, std::span<const double* const> inputs, std::span<double* const> outputs);
+  Path* run(std::int64_t step, std::span<const void* const> inputs, std::span<void* const> outputs);
   // A path that is no more what the step does.
   void drop(const Path& path);
   // Another path; false where there are enough, where it cannot be compiled, or where its workspace would be larger than the one

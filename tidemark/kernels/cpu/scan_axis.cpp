@@ -57,19 +57,27 @@ std::unique_ptr<Kernel> argmax(const KernelSpec& spec, int axis) {
   });
 }
 
-std::unique_ptr<Kernel> cumsum(const KernelSpec& spec, int axis) {
+std::unique_ptr<Kernel> cumsum(const KernelSpec& spec, int axis, bool rounded) {
   return dispatch(spec.in[0].type.dtype, [&]<typename T>() {
-    return make_kernel(0, [e = extents_of(spec, axis)](const Operands& o) {
-      each_line(e, [&](std::int64_t first, std::int64_t) {
-        const T* x = o.input<T>(0) + first;
-        T* y = o.output<T>(0) + first;
-        using Sum = std::conditional_t<is_float(dtype_of<T>()), double, std::int64_t>;
-        Sum sum = static_cast<Sum>(-0.0);  // the one number that changes none it is added to
-        for (std::int64_t j = 0; j < e.n; ++j) {
-          sum += static_cast<Sum>(static_cast<Wide<T>>(x[j * e.inner]));
-          y[j * e.inner] = static_cast<T>(static_cast<Wide<T>>(sum));
-        }
-      });
+    return make_kernel(0, [e = extents_of(spec, axis), rounded](const Operands& o) {
+      const auto add_up = [&]<typename Sum>(Sum zero) {
+        each_line(e, [&](std::int64_t first, std::int64_t) {
+          const T* x = o.input<T>(0) + first;
+          T* y = o.output<T>(0) + first;
+          Sum sum = zero;
+          for (std::int64_t j = 0; j < e.n; ++j) {
+            sum = static_cast<Sum>(sum + static_cast<Sum>(static_cast<Wide<T>>(x[j * e.inner])));
+            y[j * e.inner] = static_cast<T>(static_cast<Wide<T>>(sum));
+          }
+        });
+      };
+      // Minus zero: the one number that changes none it is added to.
+      if constexpr (!is_float(dtype_of<T>()))
+        add_up(std::int64_t{0});
+      else if (rounded)
+        add_up(static_cast<Wide<T>>(-0.0));
+      else
+        add_up(-0.0);
     });
   });
 }

@@ -7,6 +7,7 @@
 namespace tidemark::kernels {
 
 std::unique_ptr<Kernel> argmax(const KernelSpec& spec, int axis);
-std::unique_ptr<Kernel> cumsum(const KernelSpec& spec, int axis);
+// Running sums are doubles or, `rounded`, of the elements' type.
+std::unique_ptr<Kernel> cumsum(const KernelSpec& spec, int axis, bool rounded);
 
 }  // namespace tidemark::kernels
