@@ -73,12 +73,16 @@ TEST(NativeStepsOnFloats, FunctionsAndSums) {
   EXPECT_EQ(r.paths, 1);
 }
 
-// 0.1 is no float: what lies beside it is on the side where C++ puts it. Rounded numbers are floats, and computed with as such.
+// 0.1 and 0.7 are no floats: what lies beside it is on the side where C++ puts it. Rounded numbers are floats, and computed with as such.
 TEST(NativeStepsOnFloats, ComparisonsAndRoundings) {
   const auto step = [](auto& s, const auto& p) {
     using std::floor;
     for (auto& v : s.u) {
-      if (v < 0.1)
+      if (v >= 0.7)
+        v = v * v * p.power;
+      else if (v > 0.6)
+        v = v * p.rate;
+      else if (v < 0.1)
         v = v + p.rate;
       else if (v <= 0.1)
         v = v * p.power;
@@ -91,7 +95,8 @@ TEST(NativeStepsOnFloats, ComparisonsAndRoundings) {
     }
     s.sum += s.u[0] * p.power;
   };
-  for (const float at : {0.1f, std::nextafter(0.1f, 0.0f), 0.3f, std::nextafter(0.3f, 0.0f), 0.2f, 0.25f}) {
+  for (const float at : {0.1f, std::nextafter(0.1f, 0.0f), 0.3f, std::nextafter(0.3f, 0.0f), 0.2f, 0.25f, 0.7f,
+                         std::nextafter(0.7f, 1.0f), 0.6f}) {
     SCOPED_TRACE(at);
     const auto one = [&](const auto& f) {
       return checkpointed(f, loss, Cells<float>{{at}, 0.5f}, kRates, 3, {.memory = 1_MiB});
