@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
@@ -117,6 +119,54 @@ TEST_P(SecondOrder, LoopsKeepTheContract) {
     EXPECT_EQ(c.peak_measured(), c.peak_predicted());
     EXPECT_LE(c.peak_measured(), options.memory.bytes);
     EXPECT_EQ(plan::check(c.problem(), c.plan()), "");
+  }
+}
+
+// Whose least bytes depend on the number of steps, and by how much (docs/loops.md tells): a gradient's and a product's do not; a gradient of a
+// gradient's do, by states that three loops read.
+TEST(SecondOrderLeast, BytesAStep) {
+  const Tensors in = inputs();
+  const Bytes state = in[0].type().bytes();
+  struct Kind {
+    const char* name;
+    std::function<Tensors(const std::function<Tensor(const Tensors&)>&, const Tensors&)> of;
+    Bytes scan, loop;  // states a step
+  };
+  const Kind kinds[] = {{"gradient", [](const auto& f, const Tensors& x) { return grad(f)(x); }, 0, 0},
+                        {"product",
+                         [](const auto& f, const Tensors& x) {
+                           return hvp(f, x, Tensors{x[1], x[2], x[0]});
+                         },
+                         0, 0},
+                        {"gradient of a gradient",
+                         [](const auto& f, const Tensors& x) {
+                           return grad([f](const Tensors& y) {
+                             const Tensors g = grad(f)(y);
+                             return sum(square(g[0])) + sum(g[1]) + sum(g[2]);
+                           })(x);
+                         },
+                         2, 3}};
+  for (const Kind& kind : kinds) {
+    for (const bool by_itself : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << kind.name << (by_itself ? " of a while_loop" : " of a scan"));
+      const auto least = [&](std::int64_t n) {
+        const auto loss = [&, n](const Tensors& x) {
+          if (!by_itself) return sum(square(scan(n, x[0], [&](const Tensor& u) { return advanced(u, x); })));
+          const double end = 24.0 * std::pow(1.02, 2.0 * static_cast<double>(n));
+          const auto last = while_loop([&](const Tensor& u) { return sum(square(u)) < end; },
+                                       [&](const Tensor& u) { return u * 1.02 + 0.001 * sin(x[1] * u); },
+                                       x[0], {.max_trips = n});
+          return sum(square(last.state) * x[1]) + sum(x[2]);
+        };
+        auto f = compile([&](const Tensors& x) { return kind.of(loss, x); }, {.memory = Budget::minimum(),
+                                                                              .device = cpu({.threads = 1}),
+                                                                              .time_limit = 0.1,
+                                                                              .correct = false});
+        f(in);
+        return f.plan_for(in).peak_measured();
+      };
+      EXPECT_LE(least(160) - least(40), 120 * state * (by_itself ? kind.loop : kind.scan));
+    }
   }
 }
 
