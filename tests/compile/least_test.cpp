@@ -98,14 +98,16 @@ void no_budget_below_and_no_means_raise_it(const std::string& name, const std::v
       EXPECT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
       // What is proven is said as that, what was not found as that.
       const char* said = below < least.bound ? "needs at least" : "no plan is below";
-      EXPECT_THAT(e.what(), testing::HasSubstr(said));
+      // One that a copy which can fail behind an update would fit is refused for that.
+      EXPECT_THAT(e.what(),
+                  testing::AnyOf(testing::HasSubstr(said), testing::HasSubstr("only where a copy")));
     }
   }
 }
 TEST(Least, NoBudgetBelowItIsFoundAndNoMeansRaiseIt) {
   no_budget_below_and_no_means_raise_it("residual", {"none", "host"});
 }
-TEST(Least, NoBudgetBelowItIsFoundByAnyMeans_Slow) {
+TEST(SlowLeast, NoBudgetBelowItIsFoundByAnyMeans) {
   for (const char* name : {"residual", "chain", "updates"})
     no_budget_below_and_no_means_raise_it(name, {"none", "makers", "host", "disk"});
 }
