@@ -497,6 +497,23 @@ Var long_program(Tape& tape, std::vector<Var>& inputs, int statements) {
   return sum;
 }
 
+// Large steps have chunks of their size, and runs longer than the word that describes one can say.
+template <typename Real>
+void multiply_often(int statements) {
+  tape::BasicTape<Real> tape({.chunk = 128_MiB});
+  const typename tape::BasicTape<Real>::Recording recording(tape);
+  const tape::Active<Real> x = tape.input(Real(3));
+  tape::Active<Real> y = x;
+  for (int i = 0; i < statements; ++i) y = y * Real(i % 2 == 0 ? 2 : 0.5);
+  EXPECT_EQ(y.value(), 3);
+  tape.reverse(y);
+  EXPECT_EQ(tape.adjoint(x), 1);
+}
+TEST(Tape, RunsEndWhereTheirDescriptionsDo) {
+  multiply_often<double>(10'000'000);
+  multiply_often<float>(10'000'000);
+}
+
 TEST(Tape, SpillsToDiskAndComesBackWithTheSameBits) {
   std::vector<double> expected;
   for (const bool spilled : {false, true}) {

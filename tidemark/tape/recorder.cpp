@@ -188,7 +188,7 @@ TIDEMARK_INLINE Key Recorder<Real>::append_alike(const Key* keys, const Real* pa
   });
   words_ = word;
   ++run_count_;
-  limit_ = partials_end(low);
+  limit_ = partials_end(N, low);
   run_ = next_;
   if (length == 2) {  // strides that held for no third statement
     shape_ = shape_of(N) | kScattered;
@@ -265,7 +265,7 @@ bool Recorder<Real>::append_older(const Key* keys, const Real* partials, std::ui
     same &= same_bits((partial_ - n)[j], partials[j]);
   });
   const bool second = k == 1;
-  if (!one_recording || (!expected && !second)) return false;
+  if (!one_recording || k >= kMaxRun || (!expected && !second)) return false;
   if (second || !constant_) {
     if (!(second && same)) {
       Real* const end = partials_end(n);
@@ -296,7 +296,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
       static_cast<BasicTape<Real>*>(this)->need_known(keys[j]);
       older = true;
     }
-  if (before == kLastIndex) [[unlikely]]
+  if (before >= kLastBegin) [[unlikely]]
     fail(Error::Kind::unsupported,
          "[tape] 2^32 statements vs indices of 32 bits; checkpoint the loop that makes them");
   // Not std::copy: a call costs more than these few stores.
@@ -339,7 +339,7 @@ Key Recorder<Real>::append_new(const Key* keys, const Real* partials, std::uint3
     });
   }
   put();
-  limit_ = constant_ ? partial_ : partials_end(low);
+  limit_ = constant_ ? partial_ : partials_end(n, low);
   return next_++;
 }
 

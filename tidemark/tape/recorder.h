@@ -204,11 +204,12 @@ class Recorder {
   template <int N>
   TIDEMARK_INLINE bool may_append(const Key* keys) const {
     const Key next = next_, before = index_of(next) - 1;
-    bool known = before != kLastIndex;
+    bool known = before < kLastBegin;
     each<0, N>([&](auto j) { known &= next - 1 - keys[j] < before; });
     return known;
   }
-  static constexpr Key kLastIndex = 0xfffffffe;
+  static constexpr Key kLastBegin =
+      0xffffffff - 2 * Key{kMaxRun};  // of a run, which is looked at only when it begins
 
   // Writes the descriptor of the run being recorded; there was room for it when the run began.
   void close_run();
@@ -218,9 +219,15 @@ class Recorder {
     return reinterpret_cast<Real*>(reinterpret_cast<std::uintptr_t>(low) & ~(sizeof(Real) - 1));
   }
 
-  // Behind it lie the descriptors of finished runs, and room for one of n arguments.
+  // Of a run of statements of n arguments that has just begun: behind it lie the descriptors of finished runs, and room for its own, or
+  // the run would be longer than a descriptor can say.
+  Real* partials_end(std::uint32_t n, const std::byte* low) const {
+    Real* const end = partials_end(low);
+    const std::ptrdiff_t most = static_cast<std::ptrdiff_t>(kMaxRun - 2) * n;
+    return end - partial_ > most ? partial_ + most : end;
+  }
   Real* partials_end(std::uint32_t n) const {
-    return partials_end(reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n)));
+    return partials_end(n, reinterpret_cast<const std::byte*>(words_ - (1 + 2 * n)));
   }
 
   Key next_ = 0;                    // of the next left side
