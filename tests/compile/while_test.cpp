@@ -242,5 +242,26 @@ TEST(While, TheTierKeepsStatesAtEqualDistances) {
   }
 }
 
+// A fraction is one of what the same program takes without a budget, also where loops in loops keep their tapes then.
+TEST(While, AFractionOfANestIsOfWhatItTakesWithoutABudget) {
+  const auto f = [](const Tensor& w, const Tensor& x) {
+    const Tensor s = scan(20, x, [&](const Tensor& u) {
+      const auto inner = while_loop([](const Tensor& v) { return sum(square(v)) > 1.0; },
+                                    [&](const Tensor& v) { return 0.7 * tanh(v * w); }, u, {.max_trips = 10});
+      return inner.state + 0.2;
+    });
+    return sum(square(s));
+  };
+  const Tensor w = full({64}, 1.3), x = full({64}, 0.4);
+  auto all = compile(value_and_grad(f), {.correct = false});
+  const Bytes most = all.plan_for(w, x).peak_predicted();
+  for (const double part : {1.0, 0.5}) {
+    auto c = compile(value_and_grad(f), {.memory = part, .correct = false});
+    const auto budget = static_cast<Bytes>(part * static_cast<double>(most));
+    EXPECT_LE(c.plan_for(w, x).peak_predicted(), budget);
+    EXPECT_GE(c.plan_for(w, x).peak_predicted(), budget / 2) << part;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/proof.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "random_problem.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/peak.h"
 #include "tidemark/plan/solve.h"
 #include "tidemark/plan/stages.h"
 
@@ -321,6 +323,24 @@ TEST(Proof, a_peak_is_proven_at_price_one_without_impossible_leaves) {
   EXPECT_NE(verdict(R"({"prices": [[2, 0]]})", 191), "");
   EXPECT_NE(verdict(R"({"prices": [[1, 0]], "impossible": true})", 191), "");
   EXPECT_NE(verdict(R"({})", 191), "");
+  // Sixteen rows that cost 2^60 each: less than nothing is proven, not what is left of it in 64 bits.
+  std::string rows;
+  for (int i = 0; i < 16; ++i)
+    rows += (i > 0 ? ", " : "") +
+            fmt::format("[0, 0, 6, 2, {}]", (std::int64_t{1} << 60) - (i == 0 ? 10'000 : 0));
+  EXPECT_NE(verdict((R"({"prices": [[1, 0]], "need": [)" + rows + "]}").c_str(), 191), "");
+}
+
+// In the last run all outputs are live, but a plan may have none.
+TEST(Proof, where_no_task_is_required_nothing_need_be_live) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "optional",
+    "buffers": [{"name": "x", "bytes": 1000}],
+    "tasks": [{"name": "t", "reads": [], "writes": [0], "seconds": 1, "optional": true}], "outputs": []})");
+  EXPECT_EQ(peak_bound(Values(p)).bytes, 0);
+  Plan plan;
+  plan.peak_bound = 1000;
+  plan.proof.json = R"({"version": 2, "peak": {"end": true}})";
+  EXPECT_NE(verify_proof(p, plan), "");
 }
 
 // Several moments: the chain's memory for recomputation itself is what a single moment does not see.

@@ -313,6 +313,23 @@ TEST(Formulas, DerivativesOfLargeAndSmallNumbersAreInRange) {
   EXPECT_NEAR(tape.adjoint(x) * 3e25f, 1, 1e-6);
 }
 
+// A zero tangent contributes nothing, even through a derivative that is infinite or none.
+TEST(Formulas, WhatHasNoTangentLeavesSecondDerivativesAlone) {
+  const auto second = [](double at, const auto& f) {
+    DualTape tape;
+    const DualTape::Recording recording(tape);
+    const DualVar x = tape.input(Dual(at, {1.0}));
+    const DualVar y = f(x);
+    tape.reverse(y);
+    return tape.adjoint(x).tangent[0];
+  };
+  EXPECT_EQ(second(-2, [](const DualVar& x) { return DualVar(pow(x, 2.0)); }), 2);
+  EXPECT_EQ(second(-2, [](const DualVar& x) { return DualVar(pow(x, 3)); }), -12);
+  EXPECT_EQ(second(2, [](const DualVar& x) { return DualVar(x * x + x * sqrt(DualVar(0.0))); }), 2);
+  EXPECT_EQ(pow(Dual(-2.0, {1.0}), Dual(2.0)).tangent[0], -4);
+  EXPECT_EQ(sqrt(Dual(0.0)).tangent[0], 0);
+}
+
 TEST(Formulas, ComparisonsAndRoundingsLookAtTheValue) {
   Tape tape;
   const Tape::Recording recording(tape);

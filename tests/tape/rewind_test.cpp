@@ -28,6 +28,29 @@ TEST(Rewind, GoesToAPosition) {
   EXPECT_EQ(tape.adjoint(x), 4.0);
 }
 
+// A place stays one however often it is gone back to, under every name it was given.
+TEST(Rewind, GoesToTheSamePlaceAgainAndAgain) {
+  Tape tape, other;
+  const Tape::Recording recording(tape);
+  const auto start = tape.position();
+  for (int i = 0; i < 1000; ++i) {
+    const Var x = tape.input(1.0 + i);
+    const auto behind = tape.position();
+    tape.reverse(x * x);
+    EXPECT_EQ(tape.adjoint(x), 2.0 + 2 * i);
+    tape.rewind(behind);
+    const auto again = tape.position();
+    static_cast<void>(Var(x * 3.0));
+    tape.rewind(behind);
+    static_cast<void>(Var(x * 3.0));
+    tape.rewind(again);
+    tape.rewind(start);
+    EXPECT_THROW(tape.rewind(behind), Error);
+    EXPECT_THROW(tape.rewind(other.position()), Error);
+  }
+  EXPECT_EQ(tape.counts().statements, 0);
+}
+
 // What was recorded behind a position that was gone back to is refused wherever it turns up, also when another variable has its place.
 TEST(Rewind, WhatIsForgottenIsRefused) {
   Tape tape({.chunk = 8_KiB});

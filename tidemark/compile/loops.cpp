@@ -488,8 +488,9 @@ Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double 
   if (!has_loops(graph)) return graph;
   if (memory.kind == Budget::Kind::unlimited) return fastest_loops(std::move(graph), options);
   if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
+  // A part of what the same program takes without a budget.
   if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
-    memory = Budget(plan::budget_at(pose(graph, options).problem, memory.fraction));
+    memory = Budget(plan::budget_at(pose(fastest_loops(graph, options), options).problem, memory.fraction));
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }
 

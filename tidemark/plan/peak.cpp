@@ -24,7 +24,7 @@ bool has(const std::vector<BufferId>& list, BufferId b) {
 }
 
 // Nothing appears after the last run but by a copy: without tiers, all outputs are live in the last run,
-// whichever it is.
+// whichever it is. Where no task is required there may be none.
 Bytes at_the_end(const Values& values) {
   const Problem& p = values.problem;
   std::vector<bool> output(p.buffers.size());
@@ -56,7 +56,8 @@ Bytes at_the_end(const Values& values) {
 PeakBound peak_bound(const Values& values, int effort, TaskId also) {
   const Problem& p = values.problem;
   PeakBound best;
-  best.bytes = p.tiers.empty() ? at_the_end(values) : values.resident_bytes;
+  const bool runs = std::any_of(p.tasks.begin(), p.tasks.end(), [](const Task& t) { return !t.optional; });
+  best.bytes = p.tiers.empty() && runs ? at_the_end(values) : values.resident_bytes;
   std::vector<std::pair<Bytes, TaskId>> order;
   bool once = false;
   for (TaskId t = 0; t < values.tasks(); ++t) {

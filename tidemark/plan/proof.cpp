@@ -19,6 +19,7 @@ using Wide = __int128;
 constexpr std::size_t kMostMoments = 16;
 constexpr std::int64_t kWhole = 1 << 20;    // the weights of `links` are parts of it
 constexpr Wide kInfinity = Wide{1} << 120;  // sums stay far below
+constexpr std::size_t kMostWork = 1'000'000'000;
 
 // The cost of each unknown as rows are added, and the least that all can come to.
 class Ledger {
@@ -32,23 +33,25 @@ class Ledger {
   // Rows time and floor.
   void add_time(const Leaf& leaf) {
     const auto [in, out] = add_links(leaf.links);
-    std::map<std::int64_t, Wide> floors;  // by required task
+    std::vector<Wide> floors(f_.duty.size(), kInfinity);  // by required task
     for (std::int64_t l = 0; l <= k_; ++l) {
+      std::vector<Wide>& costs = run(l, l);
       for (std::size_t t = 0; t < f_.duty.size(); ++t) {
-        const Wide cost = units(f_.problem.tasks[t].seconds) * (kWhole - (l == 0 ? out : in)) / kWhole;
-        run(l, l)[t] = cost;
-        Wide& floor = floors.try_emplace(f_.duty[t], cost).first->second;
-        floor = surely_runs(l, l, t) ? 0 : std::min(floor, cost);
+        const TaskId duty = f_.duty[t];
+        costs[t] = units(f_.problem.tasks[t].seconds) * (kWhole - (l == 0 ? out : in)) / kWhole;
+        if (duty >= 0) floors[at(duty)] = surely_runs(l, l, t) ? 0 : std::min(floors[at(duty)], costs[t]);
       }
     }
     for (const Row& r : leaf.floors) {
-      expect(floors.contains(r[0]), "floors: not a required task");
-      floors[r[0]] = r[1];
+      expect(at(r[0]) < floors.size() && floors[at(r[0])] < kInfinity, "floors: not a required task");
+      floors[at(r[0])] = r[1];
     }
-    floors[-1] = 0;  // nobody asks for these
-    for (const auto& [task, y] : floors) sum_ += y;
-    for (std::int64_t l = 0; l <= k_; ++l)
-      for (std::size_t t = 0; t < f_.duty.size(); ++t) run(l, l)[t] -= floors[f_.duty[t]];
+    for (const Wide& y : floors) sum_ += y < kInfinity ? y : 0;
+    for (std::int64_t l = 0; l <= k_; ++l) {
+      std::vector<Wide>& costs = run(l, l);
+      for (std::size_t t = 0; t < f_.duty.size(); ++t)
+        costs[t] -= f_.duty[t] >= 0 ? floors[at(f_.duty[t])] : 0;
+    }
   }
 
   void add_memory(const Leaf& leaf, Bytes budget) {
@@ -70,15 +73,20 @@ class Ledger {
     const auto is_row = [&](const Row& r, std::int64_t task, std::int64_t value) {
       return r[0] <= r[1] && r[1] <= k_ && at(task) < f_.reads.size() && at(value) < f_.values.size();
     };
+    std::size_t work = 0;
+    const auto take = [&](std::size_t more) { expect((work += more) < kMostWork, "rows: too much work"); };
     const auto supply = [&](const Row& r) {
       const Value& v = f_.values[at(r[3])];
+      take(v.makers.size());
       stored(r[0])[at(r[3])] -= r[4];
-      for (TaskId maker : v.makers) run(r[0], r[1])[at(maker)] -= r[4];
+      std::vector<Wide>& runs = run(r[0], r[1]);
+      for (TaskId maker : v.makers) runs[at(maker)] -= r[4];
       if (!f_.problem.tiers.empty() && r[0] > 0 && !v.resident) away()[at(r[3])] -= r[4];
     };
     for (const Row& r : leaf.need) {
       expect(is_row(r, r[2], r[3]) && contains(f_.reads[at(r[2])], r[3]),
              "need: not what a task reads in stages");
+      take(f_.reads[at(r[2])].size());
       run(r[0], r[1])[at(r[2])] += r[4];
       supply(r);
     }
@@ -160,8 +168,8 @@ class Ledger {
 // In units, or in bytes without a scale: the least over the leaves, which are those of a binary tree. Each follows
 // from the one before by turning its last "not stored" into "stored", and then adds its own decisions, "not stored".
 Wide proven(const Facts& f, const Part& part, Bytes budget, double scale) {
-  expect(static_cast<double>(part.leaves.size() * (f.reads.size() + f.values.size())) < 1e9,
-         "too many leaves");
+  const std::size_t each = (f.reads.size() + f.values.size() + 1) * (part.moments.size() + 1);
+  expect(part.leaves.size() < kMostWork / each, "too many leaves");
   expect(part.moments.size() <= (f.problem.tiers.empty() ? kMostMoments : 1), "too many moments");
   std::vector<Moment> moments{the_start(f)};
   for (std::size_t i = 0; i < part.moments.size(); ++i) {
@@ -202,13 +210,16 @@ double proven_seconds(const Facts& f, const Part& part, Bytes budget) {
   return units == kInfinity ? HUGE_VAL : std::ldexp(static_cast<double>(units), part.unit_exponent);
 }
 
-// At the end: in the last run, whichever task it is, all outputs are live, since without tiers nothing appears after it.
+// At the end: in the last run, whichever task it is, all outputs are live, since without tiers nothing appears after it. Where no task
+// is required there may be none.
 Bytes proven_bytes(const Facts& f, const Part& part) {
   for (const Leaf& leaf : part.leaves)
     expect(!leaf.impossible && leaf.prices == std::vector<Row>{{1, 0}},
            "a peak is at one moment, at price 1");
-  if (!part.end) return static_cast<Bytes>(std::min(proven(f, part, 0, 0), Wide{1} << 62));
-  if (f.reads.empty() || !f.problem.tiers.empty()) return f.resident_bytes;
+  if (!part.end) return static_cast<Bytes>(std::clamp(proven(f, part, 0, 0), Wide{0}, Wide{1} << 62));
+  const auto required = [](const Task& t) { return !t.optional; };
+  if (!std::any_of(f.problem.tasks.begin(), f.problem.tasks.end(), required) || !f.problem.tiers.empty())
+    return f.resident_bytes;
   Bytes outputs = 0, least = Bytes{1} << 62;
   for (const Value& v : f.values) outputs += v.output ? v.bytes : 0;
   for (std::size_t t = 0; t < f.reads.size(); ++t) {

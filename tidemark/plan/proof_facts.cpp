@@ -54,30 +54,34 @@ Facts::Facts(const Problem& p, const std::vector<Row>& never_first)
     const std::set in = inputs(t), out(task.writes.begin(), task.writes.end());
     const TaskId update = task.instead_of >= 0 ? task.instead_of : t;  // its place, where this is one
     held.push_back(resident_bytes + round_up(task.workspace, p.align));
+    std::set<BufferId> taken_over;
+    for (const auto& [from, into] : task.in_place)
+      if (!p.buffers[at(from)].resident && p.size(from) >= p.size(into)) taken_over.insert(into);
     for (BufferId b : in) reads[at(t)].push_back(value(b, out.contains(b) ? update : t));
     for (BufferId b : out) {
       const std::int32_t v = value(b, in.contains(b) ? update + 1 : t);
       writes[at(t)].push_back(v);
       values[at(v)].makers.push_back(t);
       values[at(v)].firsts.push_back(t);
-      bool own = !values[at(v)].resident && !in.contains(b);
-      for (const auto& [from, into] : task.in_place)
-        own = own && (into != b || p.buffers[at(from)].resident || p.size(from) < p.size(b));
+      const bool own = !values[at(v)].resident && !in.contains(b) && !taken_over.contains(b);
       if (own) fresh[at(t)].push_back(v);
       if (own) held.back() += values[at(v)].bytes;
     }
   }
+  std::size_t work = 0;
+  const auto take = [&](std::size_t more) { expect((work += more) < 100'000'000, "never_first: too long"); };
   for (const Row& r : never_first) {
-    expect(at(r[1]) < reads.size() && contains(writes[at(r[1])], r[0]) && contains(reads[at(r[1])], r[2]),
+    expect(at(r[1]) < reads.size() && at(r[0]) < values.size(), "never_first: no such task or value");
+    take(writes[at(r[1])].size() + reads[at(r[1])].size() + values[at(r[0])].firsts.size());
+    expect(contains(writes[at(r[1])], r[0]) && contains(reads[at(r[1])], r[2]),
            "never_first: not a maker of a value and what it reads");
     std::erase(values[at(r[0])].firsts, r[1]);
   }
-  std::size_t work = 0;
   for (const Row& r : never_first) {
     const Value& read = values[at(r[2])];
     expect(!read.given, "never_first: what the maker reads is given");
     for (TaskId maker : read.makers) {
-      expect((work += read.firsts.size() + reads[at(maker)].size()) < 100'000'000, "never_first: too long");
+      take(read.firsts.size() + reads[at(maker)].size());
       expect(!contains(read.firsts, maker) || contains(reads[at(maker)], r[0]),
              "never_first: what the maker reads can be made without the value");
     }

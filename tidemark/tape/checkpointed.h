@@ -199,7 +199,8 @@ auto run_by_hand(const Step& step, const Keep& keep, const Adjoint& adjoint, con
 
 }  // namespace tape
 
-// Steps with their own adjoint; `finish(state)` gives the adjoints to begin with, and is asked for their sizes at the first state. Returns what they
+// Steps with their own adjoint: step(state, i) goes on by a step; keep(state, i) does the same and returns what the adjoint needs of it;
+// adjoint(adjoints, kept, i) takes the adjoints back before it; `finish(state)` gives the adjoints to begin with, and is asked for their sizes at the first state. Returns what they
 // are before the first step.
 template <typename State, typename Step, typename Keep, typename Adjoint, typename Finish>
 auto checkpointed_by_hand(const Step& step, const Keep& keep, const Adjoint& adjoint, const Finish& finish,

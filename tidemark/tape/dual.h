@@ -39,31 +39,39 @@ struct DualOf {
   }
 };
 
+// A zero tangent contributes nothing, even through an infinite derivative, as a zero adjoint does.
+template <typename R, typename Derivative>
+TIDEMARK_INLINE R times(const R& tangent, const Derivative& derivative) {
+  return math::plain(tangent) == 0 ? R(0) : derivative(tangent);
+}
 template <typename F, typename R, int W>
 TIDEMARK_INLINE DualOf<R, W> through(const DualOf<R, W>& x) {
   DualOf<R, W> y(F::value(x.value));
-  for (int w = 0; w < W; ++w) y.tangent[w] = F::scale(x.tangent[w], x.value, y.value);
+  for (int w = 0; w < W; ++w)
+    y.tangent[w] = times(x.tangent[w], [&](const R& m) { return F::scale(m, x.value, y.value); });
   return y;
 }
 template <typename F, typename R, int W>
 TIDEMARK_INLINE DualOf<R, W> through(const DualOf<R, W>& a, const DualOf<R, W>& b) {
   DualOf<R, W> y(F::value(a.value, b.value));
   for (int w = 0; w < W; ++w)
-    y.tangent[w] =
-        F::left(a.tangent[w], a.value, b.value, y.value) + F::right(b.tangent[w], a.value, b.value, y.value);
+    y.tangent[w] = times(a.tangent[w], [&](const R& m) { return F::left(m, a.value, b.value, y.value); }) +
+                   times(b.tangent[w], [&](const R& m) { return F::right(m, a.value, b.value, y.value); });
   return y;
 }
 // A plain number has no tangent: the other side's derivative is not even computed.
 template <typename F, typename R, int W>
 TIDEMARK_INLINE DualOf<R, W> through_left(const DualOf<R, W>& a, const R& b) {
   DualOf<R, W> y(F::value(a.value, b));
-  for (int w = 0; w < W; ++w) y.tangent[w] = F::left(a.tangent[w], a.value, b, y.value);
+  for (int w = 0; w < W; ++w)
+    y.tangent[w] = times(a.tangent[w], [&](const R& m) { return F::left(m, a.value, b, y.value); });
   return y;
 }
 template <typename F, typename R, int W>
 TIDEMARK_INLINE DualOf<R, W> through_right(const R& a, const DualOf<R, W>& b) {
   DualOf<R, W> y(F::value(a, b.value));
-  for (int w = 0; w < W; ++w) y.tangent[w] = F::right(b.tangent[w], a, b.value, y.value);
+  for (int w = 0; w < W; ++w)
+    y.tangent[w] = times(b.tangent[w], [&](const R& m) { return F::right(m, a, b.value, y.value); });
   return y;
 }
 

@@ -42,8 +42,11 @@ void try_first_step(Loop& loop) {
   loop.advance(0);
   if (!loop.stands_at(taped))
     fail(Error::Kind::usage,
-         "[checkpointed] the state behind the first step vs another where that step is taped; a step must "
-         "do the same for every scalar, and be compiled with -ffp-contract=off");
+         "[checkpointed] the state behind the first step vs another where that step is kept or taped; a step "
+         "must "
+         "do the same for every scalar, and be compiled with -ffp-contract=off, and `keep` of a loop by hand "
+         "goes on as `step` "
+         "does");
 }
 
 // What was predicted. `reserved`, here and below: for what the end takes more than the first state shows.

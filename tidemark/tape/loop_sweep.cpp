@@ -166,10 +166,9 @@ void Carrier::count_adjoint(std::int64_t step) {
   if (account_.peak > report_.budget)
     fail(Error::Kind::infeasible,
          "[checkpointed] memory {} vs {} that are live: adjoints take {} more before step {} than those of "
-         "the "
-         "first state, and their sizes are not known beforehand; let `finish` give them in their largest "
-         "size, "
-         "or give that much more",
+         "the first "
+         "state, and their sizes are not known beforehand; let `finish` give them in their largest size, "
+         "which is planned for",
          format_bytes(report_.budget), format_bytes(account_.peak), format_bytes(taken), step);
 }
 Bytes Carrier::save(std::vector<std::byte>& to, std::int64_t step) {

@@ -41,22 +41,40 @@ void KnownKeys::refuse(Key key, Key next) const {
 
 bool KnownKeys::has_position(Key position, Key next) const {
   if (position - first_ <= next - first_) return true;
+  const std::uint32_t index = index_of(position), recording = recording_of(position);
   return std::any_of(older_.begin(), older_.end(),
-                     [&](const Older& o) { return position - o.first <= o.end - o.first; });
+                     [&](const Older& o) { return position - o.first <= o.end - o.first; }) ||
+         std::any_of(began_.begin(), began_.end(), [&](const Began& b) {
+           return b.index == index && b.from <= recording && recording <= b.to;
+         });
+}
+
+void KnownKeys::keep_place(Key first) {
+  const std::uint32_t index = index_of(first), recording = recording_of(first);
+  if (!began_.empty() && began_.back().index == index && began_.back().to + 1 == recording) {
+    began_.back().to = recording;
+    return;
+  }
+  if (began_.size() == kMostBegan) began_.erase(began_.begin() + kMostBegan / 2);
+  began_.push_back({index, recording, recording});
 }
 
 Key KnownKeys::go_back(Key position, Key next) {
+  const std::uint32_t index = index_of(position);
+  std::erase_if(began_, [&](const Began& b) { return b.index > index; });
   older_.push_back({first_, next});
-  while (index_of(older_.back().first) >= index_of(position)) {
-    recordings().end(recording_of(older_.back().first));
-    older_.pop_back();
-    if (older_.empty()) break;
+  const auto kept =
+      std::find_if(older_.begin(), older_.end(), [&](const Older& o) { return index_of(o.first) >= index; });
+  for (auto o = kept; o != older_.end(); ++o) {
+    recordings().end(recording_of(o->first));
+    if (index_of(o->first) == index) keep_place(o->first);
   }
+  older_.erase(kept, older_.end());
   if (!older_.empty()) {
     Older& last = older_.back();
-    last.end -= index_of(last.end) - index_of(position);
+    last.end -= index_of(last.end) - index;
   }
-  first_ = static_cast<Key>(recordings().begin()) << 32 | index_of(position);
+  first_ = static_cast<Key>(recordings().begin()) << 32 | index;
   return first_;
 }
 
@@ -64,6 +82,7 @@ void KnownKeys::end(Key next) {
   recordings().end(recording_of(next));
   for (const Older& o : older_) recordings().end(recording_of(o.first));
   older_.clear();
+  began_.clear();
 }
 
 namespace {

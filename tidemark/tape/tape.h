@@ -72,8 +72,17 @@ class TIDEMARK_API KnownKeys {
   struct Older {
     Key first, end;
   };
+  // Recordings from one number to another that began at an index and have ended since: the place is there as long as nothing in front
+  // of it is forgotten.
+  struct Began {
+    std::uint32_t index, from, to;
+  };
+  static constexpr std::size_t kMostBegan =
+      256;  // beyond, some in the middle are forgotten: neither the first nor new ones
+  void keep_place(Key first);
   bool in_older(Key key) const;
   std::vector<Older> older_;  // by index; keys of one are in a row
+  std::vector<Began> began_;  // by index
   Key first_;                 // of the recording under way
 };
 
