@@ -196,19 +196,8 @@ class Builder {
   Plan plan_;  // with a reason where a tier overflows
 };
 
-}  // namespace
-
-Plan with_drops(const Problem& problem, std::vector<Step> runs) {
-  for (const Step& run : runs) TIDEMARK_CHECK(run.kind == Step::Kind::run, "[finish] a step that is no run");
-  Plan plan = Builder(problem, std::move(runs)).build();
-  plan.problem = problem.name;
-  plan.problem_hash = hash(problem);
-  plan.peak = plan.live_peak;
-  return plan;
-}
-
-void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted) {
-  constexpr std::int64_t kNodes = 200'000;
+// When each buffer and workspace of the steps is live, in the order of their creation, which `plan.placements` then has too.
+std::vector<Interval> lives_of(const Problem& problem, Plan& plan) {
   std::vector<Interval> intervals;
   std::vector<std::int32_t> open(problem.buffers.size(), -1);  // the interval in which a live buffer stands
   std::vector<bool> leaving(problem.buffers.size(), false);    // an evict is under way
@@ -257,6 +246,23 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
         break;
     }
   }
+  return intervals;
+}
+
+}  // namespace
+
+Plan with_drops(const Problem& problem, std::vector<Step> runs) {
+  for (const Step& run : runs) TIDEMARK_CHECK(run.kind == Step::Kind::run, "[finish] a step that is no run");
+  Plan plan = Builder(problem, std::move(runs)).build();
+  plan.problem = problem.name;
+  plan.problem_hash = hash(problem);
+  plan.peak = plan.live_peak;
+  return plan;
+}
+
+void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted) {
+  constexpr std::int64_t kNodes = 200'000;
+  const std::vector<Interval> intervals = lives_of(problem, plan);
   const Packing packing = pack(intervals, {.align = problem.align,
                                            .capacity = capacity,
                                            .aim = capacity >= 0,
@@ -266,6 +272,21 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
   plan.has_arena = true;
   plan.arena_bytes = packing.bytes;
   plan.peak = resident_bytes(problem) + packing.bytes;
+}
+
+void place_at(const Problem& problem, Plan& plan,
+              const std::function<Bytes(std::int32_t run, BufferId buffer)>& offset_of) {
+  const std::vector<Interval> intervals = lives_of(problem, plan);
+  plan.arena_bytes = 0;
+  std::int32_t run = -1, step = -1;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    Placement& placement = plan.placements[i];
+    for (; step < placement.step; ++step) run += plan.steps[at(step + 1)].kind == Step::Kind::run ? 1 : 0;
+    placement.offset = offset_of(run, placement.buffer);
+    plan.arena_bytes = std::max(plan.arena_bytes, placement.offset + intervals[i].bytes);
+  }
+  plan.has_arena = true;
+  plan.peak = resident_bytes(problem) + plan.arena_bytes;
 }
 
 Plan finish(const Problem& problem, std::vector<Step> runs, const Options& options) {

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "tidemark/plan/plan.h"
 #include "tidemark/plan/solve.h"
 
@@ -23,5 +25,9 @@ TIDEMARK_API Plan with_drops(const Problem& problem, std::vector<Step> runs);
 // packing that fits `capacity` (the arena's share of the budget; -1: as small as possible). `counted`: after a fixed
 // number of search nodes, so that the answer does not depend on the time.
 TIDEMARK_API void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted);
+
+// The same with offsets known beforehand: of the buffer that the run of this number creates, or its workspace.
+TIDEMARK_API void place_at(const Problem& problem, Plan& plan,
+                           const std::function<Bytes(std::int32_t run, BufferId buffer)>& offset_of);
 
 }  // namespace tidemark::plan

@@ -82,42 +82,25 @@ void Reorder::place(std::int32_t at) {
   before_[i + 1] = after;
 }
 
-bool Reorder::conflict(const Run& a, const Run& b) const {
-  const std::int32_t* lives = lives_of_.data();
-  for (std::int32_t x = 0; x < a.writes; ++x) {
-    const BufferId buffer = buffer_of_[static_cast<std::size_t>(lives[a.first_write + x])];
-    for (std::int32_t y = 0; y < b.reads; ++y) {
-      if (buffer_of_[static_cast<std::size_t>(lives[b.first_read + y])] == buffer) return true;
-    }
-    for (std::int32_t y = 0; y < b.writes; ++y) {
-      if (buffer_of_[static_cast<std::size_t>(lives[b.first_write + y])] == buffer) return true;
-    }
-  }
-  for (std::int32_t x = 0; x < a.reads; ++x) {
-    const BufferId buffer = buffer_of_[static_cast<std::size_t>(lives[a.first_read + x])];
-    for (std::int32_t y = 0; y < b.writes; ++y) {
-      if (buffer_of_[static_cast<std::size_t>(lives[b.first_write + y])] == buffer) return true;
-    }
-  }
-  const auto lists = [](std::span<const std::int32_t> list, TaskId t) {
-    return std::find(list.begin(), list.end(), t) != list.end();
+bool must_precede(const Model& model, TaskId a, TaskId b) {
+  const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
+  const auto lists = [](std::span<const std::int32_t> list, std::int32_t id) {
+    return std::find(list.begin(), list.end(), id) != list.end();
   };
-  if (lists(model_->before[static_cast<std::size_t>(a.task)], b.task) ||
-      lists(model_->after[static_cast<std::size_t>(b.task)], a.task)) {
-    return true;
+  for (const BufferId buffer : model.writes[i]) {
+    if (lists(model.reads[j], buffer) || lists(model.writes[j], buffer)) return true;
   }
+  for (const BufferId buffer : model.writes[j]) {
+    if (lists(model.reads[i], buffer)) return true;
+  }
+  if (lists(model.before[i], b) || lists(model.after[j], a)) return true;
   // Copies keep their order among themselves, as the streams carry them out one after the other, and their place among the uses
   // of their buffer.
-  const bool a_copies = a.task >= model_->tasks, b_copies = b.task >= model_->tasks;
+  const bool a_copies = a >= model.tasks, b_copies = b >= model.tasks;
   if (!a_copies && !b_copies) return false;
   if (a_copies && b_copies) return true;
-  const Run& copy = a_copies ? a : b;
-  const Run& other = a_copies ? b : a;
-  const BufferId copied = model_->copies[static_cast<std::size_t>(copy.task - model_->tasks)].buffer;
-  for (std::int32_t y = 0; y < other.reads; ++y) {
-    if (buffer_of_[static_cast<std::size_t>(lives[other.first_read + y])] == copied) return true;
-  }
-  return false;
+  const BufferId copied = model.copies[static_cast<std::size_t>((a_copies ? a : b) - model.tasks)].buffer;
+  return lists(model.reads[a_copies ? j : i], copied);
 }
 
 bool Reorder::exchange(std::int32_t at) {

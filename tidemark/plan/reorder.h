@@ -8,6 +8,9 @@
 
 namespace tidemark::plan {
 
+// Of two runs that follow each other: whether the second would read, make or find another version than it does now if it were the first.
+bool must_precede(const Model& model, TaskId a, TaskId b);
+
 class Reorder {
  public:
   explicit Reorder(const Model& model) : model_(&model) {}
@@ -38,7 +41,7 @@ class Reorder {
   struct Pair {
     std::int32_t read, write;
   };
-  bool conflict(const Run& a, const Run& b) const;
+  bool conflict(const Run& a, const Run& b) const { return must_precede(*model_, a.task, b.task); }
   void place(std::int32_t at);  // bytes_ at `at` and before_ behind it, from before_ at `at`
   bool exchange(std::int32_t at);
   bool pass_next(std::int32_t first, std::int32_t length);

@@ -27,6 +27,7 @@ constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over 
 constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
 constexpr int kSpikes = 32;                             // runs that are put off
 constexpr std::int64_t kOrderStates = 2000;             // of the search for the order of least peak
+constexpr std::int64_t kBetweenQuestions = 16;          // rounds, whether to go on
 constexpr std::int64_t kSmall = 500;                    // tasks up to which every order is tried
 constexpr std::int32_t kMiddling = 20000;  // tasks beyond which one start, made well, is all that time allows
 }  // namespace
@@ -434,7 +435,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       least = current;
       last_success = round;
     }
-    if (round % 64 == 0 && !go_on()) limit_->stop();
+    if (round % kBetweenQuestions == 0 && !go_on()) limit_->stop();
     if (round % 512 == 0 && current > best_seconds_ + 8 * heat * typical_extra()) {
       line_.assign(best_, kRoom);
       current = seconds_now();

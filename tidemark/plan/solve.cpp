@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tidemark/base/error.h"
+#include "tidemark/plan/arrange.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/emit.h"
 #include "tidemark/plan/exact.h"
@@ -33,6 +34,12 @@ constexpr double kNear = 0.02,
 constexpr double kProbe = 0.2;        // when in a search its best is packed to see whether that fits
 constexpr double kLate = 0.8;         // of the search's time: too late to search again
 constexpr double kFar = 0.06;         // of the arena: holes that call for a search with fewer live bytes
+constexpr double kHoles = 0.01;       // the same where the order can change with the offsets
+constexpr double kFewer =
+    0.03;  // of the arena: live bytes fewer with which the order does the rest, as a rule
+constexpr double kToArrange = 0.75;                // of what is left, for offsets together with the order
+constexpr std::int32_t kMostToArrange = 2000;      // tasks: each round looks at all that have a place
+constexpr std::int64_t kRoundsToArrange = 20'000;  // where rounds are counted instead of time
 constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
 constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
 constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
@@ -197,7 +204,7 @@ class Solver {
       return yes;
     };
     if (!ask("start")) limit.stop();
-    bool probed = !options_.offsets;
+    bool probed = !options_.offsets || holes_;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
       improve_on_threads(search, o, limit);
     } else {
@@ -303,6 +310,34 @@ class Solver {
           options_.effort >= 0);
   }
 
+  bool can_arrange() const {
+    return !model_.has_copies() && options_.reorder && model_.tasks <= kMostToArrange;
+  }
+
+  // Offsets; where packing leaves many holes, in another order of the same runs. Returns the bytes for which there is no place.
+  Bytes pack_or_arrange(Plan& plan, const std::vector<TaskId>& runs, bool first) {
+    pack(plan, holes_ ? 0.01 : limit_.fraction() > kLate ? 0.14 : 0.08);
+    const Bytes over = plan.peak - budget_;
+    if (over <= 0 || !holes_) return over;
+    // With so many holes in all of them, fewer live bytes come first, and then the order.
+    if (first) return static_cast<Bytes>(kFewer * static_cast<double>(budget_ - model_.base));
+    const double left = options_.time_limit * (1 - kLeastBound) - limit_.elapsed();
+    Limit limit(options_.effort < 0 ? kToArrange * left : options_.time_limit, -1);
+    limit.ask([this] {
+      const bool yes = go_on("offsets", std::numeric_limits<double>::infinity());
+      if (!yes) limit_.stop();
+      return yes;
+    });
+    Arrange arrange(model_, budget_ - model_.base, options_.seed);
+    if (!arrange.run(runs, limit, options_.effort < 0 ? kNoLimit : kRoundsToArrange))
+      return std::min(over, arrange.left_out());
+    Plan other = plan_of(problem_, model_, arrange.runs());
+    place_at(problem_, other,
+             [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
+    if (replay(problem_, other).broken.empty()) plan = std::move(other);
+    return plan.peak - budget_;
+  }
+
   // How far packing is from the live bytes shows on a plan that is not the best yet. Where it is far, there is time left to search with fewer
   // of them; where it is near, the best is made to fit in the end.
   bool far_from_packed(const std::vector<TaskId>& runs) {
@@ -311,7 +346,9 @@ class Solver {
     const Bytes arena = budget_ - model_.base;
     pack(plan, 0.08);
     if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
-    return static_cast<double>(plan.peak - budget_) > kFar * static_cast<double>(arena);
+    const double over = static_cast<double>(plan.peak - budget_) / static_cast<double>(arena);
+    holes_ = can_arrange() && over > kHoles;
+    return holes_ || over > kFar;
   }
 
   // The same starts on each thread, other random numbers, a share of the rounds; the best of what they find, the first of equals: so the result
@@ -370,21 +407,26 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      pack(plan, limit_.fraction() > kLate ? 0.14 : 0.08);
+      const Bytes over = pack_or_arrange(plan, runs, k == 0);
       if (plan.peak <= budget_) {
         if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
         // Fewer live bytes than had to be: towards those whose packing did not fit.
         most_packed = std::max(most_packed, live);
-        if (limit_.fraction() > kLate || static_cast<double>(had - live) <= kFar * static_cast<double>(arena))
+        // Where rounds are counted, what is tried does not depend on the time.
+        const bool late =
+            options_.effort < 0 ? limit_.elapsed() > kLate * options_.time_limit : limit_.fraction() > kLate;
+        if (holes_ ? late || had - live <= arena / 200
+                   : limit_.fraction() > kLate ||
+                         static_cast<double>(had - live) <= kFar * static_cast<double>(arena))
           break;
-        live += (had - live) / 2;
+        live += (had - live) / (holes_ ? 3 : 2);
         continue;
       }
       least_packed = std::min(least_packed, plan.peak);
       from = runs;
       had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
-      live -= std::max(plan.peak - budget_, arena / 500);
+      live -= std::max(over, arena / 500);
       if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
       if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
@@ -449,6 +491,7 @@ class Solver {
   BoundResult bound_;
   bool tried_to_prove_ = false, closed_ = false;
   bool tried_all_ = true;
+  bool holes_ = false;                                     // packing is far from the live bytes
   bool none_exists_ = false;                               // every state was seen
   Bytes least_below_ = std::numeric_limits<Bytes>::max();  // that go_below came to
   double enough_on_threads_ = 0;

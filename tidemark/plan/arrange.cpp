@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/arrange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "tidemark/base/error.h"
+#include "tidemark/plan/plan.h"
+#include "tidemark/plan/reorder.h"
+#include "tidemark/plan/timeline.h"
+
+namespace tidemark::plan {
+namespace {
+
+constexpr std::int64_t kFar = 30;     // places that a run moves at most at once
+constexpr int kPulls = 8;             // moves that shorten a life before it is forced in
+constexpr int kMoves = 4;             // moves of any run with each that is forced in
+constexpr double kLonger = 2;         // places that a life of the mean size may get longer by one move
+constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Arrange::Arrange(const Model& model, Bytes arena, std::uint64_t seed)
+    : model_(&model), align_(model.problem->align), arena_(arena / align_), rng_(seed) {
+  TIDEMARK_CHECK(!model.has_copies(), "[arrange] copies have their own places in time");
+}
+
+std::int32_t Arrange::add_life(Units size, std::int32_t maker) {
+  lives_.push_back({.size = size, .maker = maker});
+  return static_cast<std::int32_t>(lives_.size()) - 1;
+}
+
+void Arrange::load(const std::vector<TaskId>& runs) {
+  const Model& m = *model_;
+  Timeline line(m);
+  line.assign(runs, 0);
+  std::vector<Model::Pair> pairs;
+  std::vector<std::int32_t> current(at(m.buffers), -1);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto place = static_cast<std::int32_t>(i);
+    const auto t = at(runs[i]);
+    Run run{runs[i], static_cast<std::int32_t>(lives_of_.size()), 0, 0};
+    for (const BufferId b : m.reads[t]) {
+      lives_[at(current[at(b)])].by.push_back(place);
+      lives_of_.push_back(current[at(b)]);
+      ++run.reads;
+    }
+    line.in_place_at(place, pairs);
+    for (const BufferId b : m.writes[t]) {
+      const auto over = std::find_if(pairs.begin(), pairs.end(), [&](const auto& p) { return p.write == b; });
+      // What takes over a larger storage counts as that: simpler, and rare.
+      current[at(b)] =
+          over != pairs.end() ? current[at(over->read)] : add_life(m.size[at(b)] / align_, place);
+      lives_of_.push_back(current[at(b)]);
+    }
+    if (m.workspace[t] > 0) lives_of_.push_back(add_life(m.workspace[t] / align_, place));
+    run.lives = static_cast<std::int32_t>(lives_of_.size()) - run.first_life;
+    runs_.push_back(run);
+  }
+  for (BufferId b = 0; b < m.buffers; ++b)
+    if (m.output[at(b)] && current[at(b)] >= 0) lives_[at(current[at(b)])].kept = true;
+  run_at_.resize(runs.size());
+  std::iota(run_at_.begin(), run_at_.end(), 0);
+  place_of_ = run_at_;
+  first_.resize(lives_.size());
+  last_ = first_;
+  offset_.assign(lives_.size(), -1);
+  end_ = offset_;
+  dear_.assign(lives_.size(), 1);
+  for (std::size_t l = 0; l < lives_.size(); ++l) refresh(static_cast<std::int32_t>(l));
+  double sum = 1;
+  for (const Life& l : lives_) sum += static_cast<double>(l.size);
+  mean_ = sum / static_cast<double>(std::max<std::size_t>(lives_.size(), 1));
+}
+
+void Arrange::refresh(std::int32_t life) {
+  const Life& l = lives_[at(life)];
+  std::int32_t last = first_[at(life)] = place_of_[at(l.maker)];
+  for (const std::int32_t run : l.by) last = std::max(last, place_of_[at(run)]);
+  last_[at(life)] = l.kept ? static_cast<std::int32_t>(runs_.size()) : last;
+}
+
+// Which of two readers may write in place depends on which is the last: they stay as they are.
+bool Arrange::tied(TaskId a, TaskId b) const {
+  if (must_precede(*model_, a, b)) return true;
+  if (!model_->has_in_place()) return false;
+  const auto takes_over_from = [&](TaskId taker, TaskId other) {
+    const auto reads = model_->reads[at(other)];
+    return std::any_of(model_->in_place[at(taker)].begin(), model_->in_place[at(taker)].end(),
+                       [&](auto& p) { return std::find(reads.begin(), reads.end(), p.read) != reads.end(); });
+  };
+  return takes_over_from(a, b) || takes_over_from(b, a);
+}
+
+// Moves the run at `from` past its neighbours, up to `by` of them to the right (or left); how many it passed.
+std::int32_t Arrange::shift(std::int32_t from, std::int32_t by) {
+  const std::int32_t step = by > 0 ? 1 : -1, n = static_cast<std::int32_t>(runs_.size());
+  const std::int32_t run = run_at_[at(from)];
+  const TaskId task = runs_[at(run)].task;
+  std::int32_t place = from;
+  for (; place - from != by; place += step) {
+    const std::int32_t next = place + step;
+    if (next < 0 || next >= n) break;
+    const std::int32_t other = run_at_[at(next)];
+    const Run& passed = runs_[at(other)];
+    if (step > 0 ? tied(task, passed.task) : tied(passed.task, task)) break;
+    run_at_[at(place)] = other;
+    place_of_[at(other)] = place;
+    // What begins or ends with it does so one place further; what ends with the run that moves is looked at in the end.
+    for (std::int32_t k = 0; k < passed.lives; ++k) {
+      const auto life = at(lives_of_[at(passed.first_life + k)]);
+      if (k >= passed.reads && lives_[life].maker == other) first_[life] = place;
+      if (last_[life] == next) last_[life] = place;
+    }
+  }
+  run_at_[at(place)] = run;
+  place_of_[at(run)] = place;
+  for (std::int32_t k = 0; place != from && k < runs_[at(run)].lives; ++k)
+    refresh(lives_of_[at(runs_[at(run)].first_life + k)]);
+  return place - from;
+}
+
+double Arrange::area(std::int32_t run) const {
+  double sum = 0;
+  for (std::int32_t k = 0; k < runs_[at(run)].lives; ++k) {
+    const auto life = at(lives_of_[at(runs_[at(run)].first_life + k)]);
+    sum += static_cast<double>(lives_[life].size) * (last_[life] - first_[life]);
+  }
+  return sum;
+}
+
+// Where all that has a place can keep it, and lives do not get much longer.
+bool Arrange::move(std::int32_t run, std::int32_t by) {
+  const std::int32_t from = place_of_[at(run)];
+  const double before = area(run);
+  // What goes on behind it, or only begins there, meets others than before.
+  affected_.clear();
+  for_ends(run, from);
+  const std::int32_t passed = shift(from, by);
+  if (passed == 0) return false;
+  for_ends(run, from + passed);
+  bool good = area(run) <= before + kLonger * mean_ * rng_.uniform();
+  for (std::size_t k = 0; good && k < affected_.size(); ++k) good = is_free(affected_[k]);
+  if (!good) shift(from + passed, -passed);
+  return good;
+}
+
+// Adds to affected_ what begins or ends with the run and has a place.
+void Arrange::for_ends(std::int32_t run, std::int32_t place) {
+  const Run& r = runs_[at(run)];
+  for (std::int32_t k = 0; k < r.lives; ++k) {
+    const std::int32_t life = lives_of_[at(r.first_life + k)];
+    if (offset_[at(life)] >= 0 && (lives_[at(life)].maker == run || last_[at(life)] == place))
+      affected_.push_back(life);
+  }
+}
+
+// Its maker later or its last user earlier.
+bool Arrange::pull_in(std::int32_t life) {
+  const Life& l = lives_[at(life)];
+  const auto far = static_cast<std::int32_t>(1 + rng_.below(kFar));
+  if (l.by.empty() || l.kept || rng_.below(2) == 0) return move(l.maker, far);
+  return move(run_at_[at(last_[at(life)])], -far);
+}
+
+void Arrange::put(std::int32_t life, Units offset) {
+  offset_[at(life)] = offset;
+  end_[at(life)] = offset + lives_[at(life)].size;
+  by_offset_.insert(std::upper_bound(by_offset_.begin(), by_offset_.end(), offset,
+                                     [&](Units o, std::int32_t l) { return o < offset_[at(l)]; }),
+                    life);
+}
+
+void Arrange::take(std::int32_t life) {
+  by_offset_.erase(std::find(std::lower_bound(by_offset_.begin(), by_offset_.end(), offset_[at(life)],
+                                              [&](std::int32_t l, Units o) { return offset_[at(l)] < o; }),
+                             by_offset_.end(), life));
+  offset_[at(life)] = end_[at(life)] = -1;
+}
+
+// Those with a place that live at some moment of its life, by offset.
+void Arrange::meet(std::int32_t life) {
+  const std::int32_t first = first_[at(life)], last = last_[at(life)];
+  met_.resize(by_offset_.size());
+  std::size_t count = 0;
+  for (const std::int32_t other : by_offset_) {
+    met_[count] = other;
+    count += static_cast<std::size_t>(first_[at(other)] <= last) &
+             static_cast<std::size_t>(last_[at(other)] >= first);
+  }
+  met_.resize(count);
+}
+
+// The smallest gap that holds it; -1: none does. Leaves those that it meets in met_.
+Arrange::Units Arrange::free_place(std::int32_t life) {
+  meet(life);
+  const Units size = lives_[at(life)].size;
+  Units floor = 0, best = -1, least = std::numeric_limits<Units>::max();
+  const auto look = [&](Units ceiling) {
+    const Units room = ceiling - floor;
+    if (room < size || room >= least) return;
+    least = room;
+    best = floor;
+  };
+  for (const std::int32_t other : met_) {
+    look(offset_[at(other)]);
+    floor = std::max(floor, end_[at(other)]);
+  }
+  look(arena_);
+  return best;
+}
+
+bool Arrange::is_free(std::int32_t life) const {
+  const Units begin = offset_[at(life)], end = end_[at(life)];
+  const std::int32_t first = first_[at(life)], last = last_[at(life)];
+  for (const std::int32_t other : by_offset_) {
+    if (offset_[at(other)] >= end) break;
+    if (end_[at(other)] > begin && first_[at(other)] <= last && last_[at(other)] >= first && other != life)
+      return false;
+  }
+  return true;
+}
+
+// Where what is there is least dear together; that loses its place. After free_place, whose met_ it uses.
+void Arrange::force(std::int32_t life) {
+  const Units size = lives_[at(life)].size, highest = arena_ - size;
+  begins_.clear();
+  ends_.clear();
+  for (const std::int32_t other : met_) {
+    begins_.push_back({std::max<Units>(0, offset_[at(other)] - size + 1), dear_[at(other)]});
+    // Nearly in order: those that do not meet each other may overlap.
+    ends_.push_back({end_[at(other)], dear_[at(other)]});
+    for (std::size_t k = ends_.size() - 1; k > 0 && ends_[k - 1].at > ends_[k].at; --k)
+      std::swap(ends_[k - 1], ends_[k]);
+  }
+  constexpr double kSame = 1e-9;
+  double sum = 0, least = std::numeric_limits<double>::infinity();
+  Units best = 0;
+  std::int64_t ties = 0;
+  std::size_t begun = 0, ended = 0;
+  for (Units offset = 0; offset <= highest;) {
+    while (begun < begins_.size() && begins_[begun].at <= offset) sum += begins_[begun++].dear;
+    while (ended < ends_.size() && ends_[ended].at <= offset) sum -= ends_[ended++].dear;
+    Units next = highest + 1;
+    if (begun < begins_.size()) next = std::min(next, begins_[begun].at);
+    if (ended < ends_.size()) next = std::min(next, ends_[ended].at);
+    if (sum < least + kSame) {
+      ties = sum < least - kSame ? 1 : ties + 1;
+      least = std::min(least, sum);
+      if (rng_.below(ties) == 0) best = rng_.below(2) == 0 ? offset : next - 1;
+    }
+    offset = next;
+  }
+  for (const std::int32_t other : met_) {
+    if (offset_[at(other)] >= best + size || end_[at(other)] <= best) continue;
+    take(other);
+    out_.push_back(other);
+  }
+  put(life, best);
+}
+
+bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds) {
+  load(runs);
+  for (std::size_t l = 0; l < lives_.size(); ++l) {
+    if (lives_[l].size > arena_) return false;
+    out_.push_back(static_cast<std::int32_t>(l));
+  }
+  std::stable_sort(out_.begin(), out_.end(),
+                   [&](auto a, auto b) { return lives_[at(a)].size > lives_[at(b)].size; });
+  std::erase_if(out_, [&](std::int32_t life) {
+    const Units place = lives_[at(life)].size == 0 ? 0 : free_place(life);
+    if (place >= 0) put(life, place);
+    return place >= 0;
+  });
+  const auto without = [&] {
+    Units sum = 0;
+    for (const std::int32_t life : out_) sum += lives_[at(life)].size;
+    return sum;
+  };
+  left_out_ = without();
+  for (std::int64_t round = 1; !out_.empty() && round <= most_rounds; ++round) {
+    if (round % kToLook == 0 && limit.time_is_up()) break;
+    const std::int32_t life = out_.back();
+    out_.pop_back();
+    Units place = free_place(life);
+    for (int k = 0; k < kPulls && place < 0; ++k)
+      if (pull_in(life)) place = free_place(life);
+    if (place >= 0) {
+      put(life, place);
+    } else {
+      dear_[at(life)] += std::sqrt(static_cast<double>(lives_[at(life)].size) / mean_);
+      meet(life);
+      force(life);
+      for (int k = 0; k < kMoves; ++k) {
+        const auto far = static_cast<std::int32_t>(1 + rng_.below(kFar));
+        move(static_cast<std::int32_t>(rng_.below(std::ssize(runs_))), rng_.below(2) == 0 ? far : -far);
+      }
+    }
+    left_out_ = std::min(left_out_, without());
+  }
+  return out_.empty();
+}
+
+std::vector<TaskId> Arrange::runs() const {
+  std::vector<TaskId> list;
+  for (const std::int32_t run : run_at_) list.push_back(runs_[at(run)].task);
+  return list;
+}
+
+Bytes Arrange::offset_of(std::int32_t place, BufferId buffer) const {
+  const Run& run = runs_[at(run_at_[at(place)])];
+  const auto writes = model_->writes[at(run.task)];
+  std::int32_t k = run.lives - 1;
+  if (buffer != Placement::kWorkspace)
+    k = static_cast<std::int32_t>(
+        model_->reads[at(run.task)].size() +
+        static_cast<std::size_t>(std::find(writes.begin(), writes.end(), buffer) - writes.begin()));
+  return offset_[at(lives_of_[at(run.first_life + k)])] * align_;
+}
+
+}  // namespace tidemark::plan

@@ -1,0 +1,82 @@
+// Offsets and order at once, for a plan whose live bytes fit and whose packing does not: what the runs of a sequence make gets places in an
+// arena of a given size, and runs move to where that leaves fewer holes. Behind the search and the packing; the same runs, the same time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tidemark/base/random.h"
+#include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/model.h"
+
+namespace tidemark::plan {
+
+// Ejection (after Nagata and Braysy 2009, who insert customers into routes): what has no place takes one from others, those that are
+// easiest to place again; who was hard to place is dear to move. Models without copies only.
+class Arrange {
+ public:
+  Arrange(const Model& model, Bytes arena, std::uint64_t seed);
+
+  // Whether all of it has a place when the limit is reached or before.
+  bool run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds);
+
+  // The least bytes that were without a place at one time.
+  Bytes left_out() const { return left_out_ * align_; }
+  // In their order now.
+  std::vector<TaskId> runs() const;
+  // Of what the run at `place` makes; Placement::kWorkspace: its workspace. It has one, or run said so.
+  Bytes offset_of(std::int32_t place, BufferId buffer) const;
+
+ private:
+  using Units = std::int64_t;  // of the alignment
+
+  struct Run {
+    TaskId task;
+    std::int32_t first_life, reads, lives;  // in lives_of_: what it reads, what it makes, its workspace
+  };
+  // From here on by life: one making of a buffer and its uses, with what takes over its storage.
+  struct Life {
+    Units size = 0;
+    std::int32_t maker = -1;
+    bool kept = false;             // to the end
+    std::vector<std::int32_t> by;  // runs that use it
+  };
+
+  void load(const std::vector<TaskId>& runs);
+  std::int32_t add_life(Units size, std::int32_t maker);
+  void refresh(std::int32_t life);
+  bool tied(TaskId a, TaskId b) const;
+  std::int32_t shift(std::int32_t from, std::int32_t by);
+  void for_ends(std::int32_t run, std::int32_t place);
+  bool move(std::int32_t run, std::int32_t by);
+  double area(std::int32_t run) const;
+  bool pull_in(std::int32_t life);
+  void put(std::int32_t life, Units offset);
+  void take(std::int32_t life);
+  void meet(std::int32_t life);
+  Units free_place(std::int32_t life);
+  bool is_free(std::int32_t life) const;
+  void force(std::int32_t life);
+
+  const Model* model_;
+  Bytes align_;
+  Units arena_;
+  Rng rng_;
+  double mean_ = 1;  // size of a life
+  std::vector<Run> runs_;
+  std::vector<std::int32_t> lives_of_;
+  std::vector<std::int32_t> run_at_, place_of_;
+  std::vector<Life> lives_;
+  std::vector<std::int32_t> first_, last_;  // places, both included
+  std::vector<Units> offset_, end_;         // -1: it has none
+  std::vector<double> dear_;
+  std::vector<std::int32_t> by_offset_;  // of those that have a place
+  std::vector<std::int32_t> out_;        // those that have none
+  Units left_out_ = 0;
+  std::vector<std::int32_t> met_, affected_;  // scratch
+  struct Edge {
+    Units at;
+    double dear;
+  };
+  std::vector<Edge> begins_, ends_;
+};
+
+}  // namespace tidemark::plan
