@@ -6,6 +6,7 @@
 
 #include "exhaustive.h"
 #include "random_problem.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/proof.h"
 #include "tidemark/plan/solve.h"
 
@@ -63,6 +64,48 @@ TEST(StandIns, SeveralTogetherAndOneThatReadsWhatIsMadeLater) {
     EXPECT_EQ(plan.seconds, fastest(p, budget).seconds) << budget;
     EXPECT_EQ(verify_proof(p, plan), "");
   }
+}
+
+// Many updates, half of which have a faster way that wants no more: it is taken without a search of its own, within the time, and the same
+// for the same rounds.
+TEST(StandIns, OnesThatWantNoMoreAreTakenInLongLists) {
+  Problem p;
+  constexpr int kLayers = 300;
+  p.buffers.push_back({.name = "x", .bytes = 100, .resident = true});
+  for (int i = 0; i < kLayers; ++i) p.buffers.push_back({.name = "w", .bytes = 10, .resident = true});
+  for (int i = 0; i < kLayers; ++i) p.buffers.push_back({.name = "h", .bytes = 100});
+  for (int i = 0; i < kLayers; ++i)
+    p.tasks.push_back({.name = "forward", .reads = {i, 1 + i}, .writes = {kLayers + 1 + i}, .seconds = 1});
+  p.tasks[0].reads = {0, 1};
+  for (int i = 1; i < kLayers; ++i) p.tasks[static_cast<std::size_t>(i)].reads = {kLayers + i, 1 + i};
+  for (int i = kLayers - 1; i >= 0; --i)
+    p.tasks.push_back({.name = "update",
+                       .reads = {1 + i, kLayers + 1 + i},
+                       .writes = {1 + i},
+                       .seconds = 2,
+                       .workspace = 8,
+                       .once = true});
+  for (int i = 0; i < kLayers; i += 2)
+    p.tasks.push_back({.name = "other",
+                       .reads = {1 + i, kLayers + 1 + i},
+                       .writes = {1 + i},
+                       .seconds = 1,
+                       .workspace = i % 4 == 0 ? 0 : 8,
+                       .once = true,
+                       .optional = true,
+                       .instead_of = 2 * kLayers - 1 - i});
+  ASSERT_EQ(verify(p), "");
+  const Bytes budget = resident_bytes(p) + 100 * kLayers / 2;
+  Plan plans[2];
+  for (Plan& plan : plans) {
+    plan = solve(p, {.budget = budget, .time_limit = 1e9, .effort = 20});
+    EXPECT_EQ(check(p, plan), "");
+  }
+  EXPECT_EQ(plans[0].seconds, plans[1].seconds);
+  const auto taken = [&](const Step& s) {
+    return s.kind == Step::Kind::run && p.tasks[static_cast<std::size_t>(s.id)].optional;
+  };
+  EXPECT_EQ(std::count_if(plans[0].steps.begin(), plans[0].steps.end(), taken), kLayers / 2);
 }
 
 // A random problem and other ways to do its updates.

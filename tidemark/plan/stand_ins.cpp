@@ -5,10 +5,12 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/bound.h"
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
@@ -19,6 +21,7 @@ constexpr std::size_t kMostOneByOne = 64;
 constexpr double kList = 0.5;     // of the time, for the list as it is
 constexpr double kTrials = 0.25;  // for all choices; the rest is for the best of them
 constexpr double kLeastBound = 0.05;
+constexpr std::int64_t kCountedCuts = 800;  // of the bound, where rounds are counted instead of time
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -123,7 +126,7 @@ class StandIns {
 
   Plan run() {
     Options list = options_;
-    list.time_limit = kList * options_.time_limit;
+    if (!counted()) list.time_limit = kList * options_.time_limit;
     Plan plan = search_(problem_, list, below_);
     const bool impossible = plan.peak_bound && options_.budget >= 0 && *plan.peak_bound > options_.budget;
     if (plan.status == Plan::Status::optimal || impossible || stopped_) return plan;
@@ -131,25 +134,75 @@ class StandIns {
     std::iota(as_given.id.begin(), as_given.id.end(), 0);
     best_roles_ = as_given;
     best_ = plan;
+    if (has_plan(plan)) exchange_updates();
+    if (!trials_are_over()) try_choices(as_given);
+    return is_better(best_, plan) ? finished(plan) : plan;
+  }
+
+ private:
+  // Then the answer depends on rounds alone, as long as the limit is not reached.
+  bool counted() const { return options_.effort >= 0; }
+  double left() const { return options_.time_limit - clock_.elapsed(); }
+  bool trials_are_over() const {
+    return stopped_ || left() < (counted() ? 0 : 1 - kList - kTrials) * options_.time_limit;
+  }
+
+  void try_choices(const Roles& as_given) {
     std::vector<Roles> choices = {
         choose(as_given, [](const Task& t) { return t.seconds; }),
         choose(as_given, [&](const Task& t) { return static_cast<double>(needs(t)); })};
-    for (std::size_t i = 0; i < std::min(all_.size(), kMostSingles); ++i) {
+    for (std::size_t i = 0; i < std::min(all_.size(), kMostSingles) && !trials_are_over(); ++i) {
       if (auto single = take(given_, as_given, all_[i])) choices.push_back(std::move(*single));
     }
     const double share = kTrials / 2 / static_cast<double>(choices.size());
     for (const Roles& roles : choices) attempt(roles, share, false);
     // Two that help may help together.
-    for (std::size_t i = 0;
-         i < std::min(all_.size(), kMostSingles) && best_roles_.listed() != as_given.listed(); ++i) {
+    const bool helped = best_roles_.listed() != as_given.listed();
+    for (std::size_t i = 0; helped && i < std::min(all_.size(), kMostSingles) && !trials_are_over(); ++i) {
       if (const auto more = take(given_, best_roles_, all_[i])) attempt(*more, share, false);
     }
-    if (has_plan(best_) ? best_roles_.listed() == as_given.listed() : !below_) return plan;
-    attempt(has_plan(best_) ? Roles(best_roles_) : choices[1], 1 - kList - kTrials, true);
-    return is_better(best_, plan) ? finished(plan) : plan;
+    if (has_plan(best_) ? best_roles_.listed() != as_given.listed() : below_)
+      attempt(has_plan(best_) ? Roles(best_roles_) : choices[1], 1 - kList - kTrials, true);
   }
 
- private:
+  // A stand-in that is faster and wants nothing more takes its place in the plan as it is.
+  void exchange_updates() {
+    std::vector<TaskId> better(problem_.tasks.size(), -1);
+    const auto wants_no_more = [&](const Task& a, const Task& than) {
+      const std::set<BufferId> reads(than.reads.begin(), than.reads.end());
+      return a.workspace <= than.workspace && a.writes == than.writes && a.in_place == than.in_place &&
+             a.lossy == than.lossy &&
+             std::all_of(a.reads.begin(), a.reads.end(), [&](BufferId b) { return reads.contains(b); });
+    };
+    for (const TaskId t : all_) {
+      const Task& other = problem_.tasks[at(t)];
+      TaskId& now = better[at(other.instead_of)];
+      const Task& than = problem_.tasks[at(now < 0 ? other.instead_of : now)];
+      if (other.seconds < than.seconds && wants_no_more(other, problem_.tasks[at(other.instead_of)])) now = t;
+    }
+    Plan plan = best_;
+    for (Step& s : plan.steps) {
+      if (s.kind == Step::Kind::run && better[at(s.id)] >= 0) s.id = better[at(s.id)];
+    }
+    const auto workspace = [&](const Placement& p) {
+      return round_up(problem_.tasks[at(plan.steps[at(p.step)].id)].workspace, problem_.align);
+    };
+    std::erase_if(plan.placements,
+                  [&](const Placement& p) { return p.buffer == Placement::kWorkspace && workspace(p) == 0; });
+    plan.arena_bytes = 0;
+    for (const Placement& p : plan.placements)
+      plan.arena_bytes =
+          std::max(plan.arena_bytes,
+                   p.offset + (p.buffer == Placement::kWorkspace ? workspace(p) : problem_.size(p.buffer)));
+    const Replay now = replay(problem_, plan);
+    if (!now.broken.empty() || now.seconds >= plan.seconds) return;
+    plan.seconds = now.seconds;
+    plan.live_peak = now.live_peak;
+    plan.peak = plan.has_arena ? resident_bytes(problem_) + plan.arena_bytes : now.live_peak;
+    plan.lossy = now.lossy;
+    best_ = std::move(plan);
+  }
+
   Bytes needs(const Task& t) const {
     Bytes bytes = round_up(t.workspace, problem_.align);
     for (const auto* list : {&t.reads, &t.writes}) {
@@ -174,18 +227,20 @@ class StandIns {
     roles = as_given;
     std::size_t looked_at = 0;
     for (const auto& [of, t] : chosen) {
-      if (++looked_at > kMostOneByOne) break;
+      if (++looked_at > kMostOneByOne || trials_are_over()) break;
       if (auto better = take(given_, roles, t)) roles = std::move(*better);
     }
     return roles;
   }
 
   void attempt(const Roles& roles, double share, bool thorough) {
-    if (stopped_ || (!thorough && std::find(tried_.begin(), tried_.end(), roles.listed()) != tried_.end()))
+    if (stopped_ || left() <= kLeastBound * options_.time_limit) return;
+    if (!thorough &&
+        (trials_are_over() || std::find(tried_.begin(), tried_.end(), roles.listed()) != tried_.end()))
       return;
     tried_.push_back(roles.listed());
     Options o = options_;
-    o.time_limit = share * options_.time_limit;
+    o.time_limit = counted() ? left() : std::min(share * options_.time_limit, left());
     if (!thorough && o.effort > 1) o.effort = std::max<std::int64_t>(1, o.effort / 4);
     o.bounds = false;
     o.warm_start = nullptr;
@@ -206,9 +261,9 @@ class StandIns {
     best_.peak_bound = first.peak_bound;
     best_.proof = first.proof;
     if (options_.bounds && !best_.seconds_bound) {
-      const double left = options_.time_limit - clock_.elapsed();
       BoundResult r = bound(given_, {.budget = options_.budget,
-                                     .time_limit = std::max(kLeastBound * options_.time_limit, left),
+                                     .time_limit = std::max(kLeastBound * options_.time_limit, left()),
+                                     .effort = counted() ? kCountedCuts : BoundOptions{}.effort,
                                      .known_seconds = best_.seconds});
       best_.seconds_bound = r.seconds;
       best_.proof = std::move(r.proof);
