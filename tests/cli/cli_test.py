@@ -298,6 +298,20 @@ class Planning(Cli):
             self.assertEqual(answer["cost"], answer["forward_steps"] + 5 * writes + 2.5 * reads)
             self.assertTrue(rows["cost"].startswith(f"{answer['cost']:g} forward steps: {answer['forward_steps']} of runs"), rows["cost"])
 
+    def test_nothing_has_to_run(self):
+        path = self.file("idle.json", json.dumps({"format": "tidemark-problem", "version": 1, "name": "idle", "buffers": [{"bytes": 8}],
+                                                  "tasks": [{"reads": [], "writes": [0], "seconds": 1, "optional": True}], "outputs": []}))
+        plan = self.path("idle.plan.json")
+        for arguments in ["-b", "2000"], ["-b", "min"], ["-b", "2000", "--planner", "dtr"]:
+            answer = json.loads(self.run_it("plan", path, *arguments, "--time", "200ms", "--json", "-o", plan).stdout)
+            self.assertEqual((answer["status"], answer["steps"], answer["seconds"]), ("optimal", [], 0), arguments)
+            self.assertIn("optimal", self.run_it("plan", path, *arguments, "--time", "200ms").stdout)
+            checked = json.loads(self.run_it("check", path, plan, "--json").stdout)
+            self.assertEqual((checked["valid"], checked["seconds"]), (True, 0), arguments)
+        self.assertEqual(json.loads(self.run_it("smallest", path, "--time", "200ms", "--json").stdout)["smallest_peak"], 0)
+        self.assertEqual(len(json.loads(self.run_it("frontier", path, "--time", "200ms", "--json").stdout)), 1)
+        self.run_it("show", path, "--what", "program")
+
     def test_interrupt_keeps_the_best_plan(self):
         # A ladder on which the bound is not met at once, so that the search is still running.
         n = 60

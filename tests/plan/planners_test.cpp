@@ -17,6 +17,7 @@
 #include "tidemark/base/random.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/proof.h"
 
 namespace tidemark::plan {
 namespace {
@@ -156,6 +157,49 @@ TEST(Planners, EveryKindOfProblem) {
     if (planner.name != "solve" && !kSpecial.count(planner.name) && planner.name != "recompute_all") {
       EXPECT_GT(feasible[planner.name], 10) << planner.name;
     }
+}
+
+// Every task is optional and what has to be there in the end is there all along: nothing is to be done, and no plan is faster.
+TEST(Planners, WhereNothingHasToRunNothingDoes) {
+  const Problem idle = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "idle",
+    "buffers": [{"bytes": 5, "resident": true}, {"bytes": 7}, {"bytes": 9, "start": "host", "end": "host"}, {"bytes": 3, "start": "host"}],
+    "tasks": [{"reads": [0], "writes": [1], "seconds": 1, "optional": true}, {"reads": [1], "writes": [2], "seconds": 1, "optional": true}],
+    "outputs": [0],
+    "tiers": {"host": {"write_bytes_per_second": 1, "read_bytes_per_second": 1, "latency_seconds": 0, "bytes": 100}}})");
+  const Problem optional = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "optional",
+    "buffers": [{"bytes": 8}], "tasks": [{"reads": [], "writes": [0], "seconds": 1, "optional": true}], "outputs": []})");
+  const Problem empty = read_problem(
+      R"({"format": "tidemark-problem", "version": 1, "name": "empty", "buffers": [], "tasks": [], "outputs": []})");
+  for (const Problem* p : {&idle, &optional, &empty}) {
+    const Bytes least = resident_bytes(*p);
+    for (const Planner& planner : planners()) {
+      for (const Bytes budget : {Bytes{-1}, least, Bytes{2000}}) {
+        const Plan plan = run_planner(planner, *p, {.budget = budget, .time_limit = 0.2});
+        EXPECT_EQ(plan.status, Plan::Status::optimal) << planner.name << " " << p->name << " " << budget;
+        EXPECT_EQ(plan.seconds, 0) << planner.name;
+        EXPECT_EQ(plan.peak, least) << planner.name;
+        EXPECT_EQ(verify_proof(*p, plan), "") << planner.name << " " << p->name << " " << budget;
+      }
+      if (least == 0) continue;
+      const Plan none = run_planner(planner, *p, {.budget = least - 1, .time_limit = 0.2});
+      EXPECT_EQ(none.status, Plan::Status::infeasible) << planner.name;
+      EXPECT_EQ(none.smallest_peak, least) << planner.name;
+    }
+  }
+}
+
+// The same with an output to bring: by a copy of 9 s, or by a task that need not run and takes 1 s.
+TEST(Planners, WhatNeedNotRunIsFasterThanACopy) {
+  const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1,
+    "buffers": [{"bytes": 5, "resident": true}, {"bytes": 9, "start": "host"}],
+    "tasks": [{"reads": [0], "writes": [1], "seconds": 1, "optional": true}], "outputs": [1],
+    "tiers": {"host": {"write_bytes_per_second": 1, "read_bytes_per_second": 1, "latency_seconds": 0, "bytes": 100}}})");
+  std::map<std::string_view, int> feasible;
+  try_all(p, 1, true, feasible);
+  EXPECT_EQ(feasible["store_all"], 1);
+  const Plan plan = solve(p, {.budget = 14, .time_limit = 0.2, .effort = 60});
+  EXPECT_EQ(check(p, plan), "");
+  EXPECT_DOUBLE_EQ(plan.seconds, 1);
 }
 
 // Weights that live on the host: the backward part makes what the forward part reads.

@@ -54,6 +54,26 @@ TEST(SmallestPeak, AChainNeedsThreeBuffers) {
   }
 }
 
+TEST(SmallestPeak, WhereNothingHasToRunItIsWhatIsResident) {
+  Problem p;
+  p.buffers = {{.name = "x", .bytes = 10, .resident = true}, {.name = "y", .bytes = 100}};
+  p.tasks = {{.name = "t", .reads = {0}, .writes = {1}, .seconds = 1, .workspace = 30, .optional = true}};
+  for (const bool offsets : {false, true}) {
+    Options o = counted();
+    o.offsets = offsets;
+    const SmallestPeak least = smallest_peak(p, o);
+    EXPECT_EQ(least.budget, 10);
+    EXPECT_EQ(least.bound, 10);
+    EXPECT_EQ(least.plan.status, Plan::Status::optimal);
+    EXPECT_EQ(check(p, least.plan), "");
+    EXPECT_EQ(verify_proof(p, least.plan), "");
+    const auto points = frontier(p, {.points = 3, .solve = o});
+    ASSERT_EQ(points.size(), 1u);
+    EXPECT_EQ(points[0].budget, 10);
+    EXPECT_EQ(points[0].plan.seconds, 0);
+  }
+}
+
 TEST(SmallestPeak, FrugalRunsAreAPlanWithinTheBudgetTheyWereMadeFor) {
   int made = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -46,7 +46,7 @@ class CheckVerb : public Command {
     } catch (const Error& e) {
       broken = e.what();
     }
-    if (broken.empty() && !plan.steps.empty()) {
+    if (broken.empty() && has_plan(plan)) {
       const plan::Replay truth = plan::replay(problem, plan);
       plan.live_peak = truth.live_peak;
       plan.peak = plan.has_arena ? plan::resident_bytes(problem) + plan.arena_bytes : truth.live_peak;
@@ -77,7 +77,7 @@ class CheckVerb : public Command {
     w.begin_object().field("valid", broken.empty()).field("broken", broken);
     if (broken.empty()) {
       w.field("status", name_of(plan.status));
-      if (!plan.steps.empty())
+      if (has_plan(plan))
         w.field("peak", plan.peak).field("live_peak", plan.live_peak).field("seconds", plan.seconds);
       w.field("proof", proof);
     }

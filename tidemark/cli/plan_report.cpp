@@ -51,6 +51,10 @@ std::string what_was_done(const Problem& problem, const Plan& plan) {
 
 }  // namespace
 
+bool has_plan(const Plan& plan) {
+  return !plan.steps.empty() || plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
+}
+
 void add_rows(Table& table, const Problem& problem, const Plan& plan) {
   const double floor = plan::floor_seconds(problem);
   const auto over = [&](double seconds) {
@@ -63,7 +67,7 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
                         problem.tasks.size(), problem.buffers.size()));
   table.row("status", name_of(plan.status));
   const std::string budget = plan.budget >= 0 ? " of " + format_bytes(plan.budget) : ", no budget";
-  const bool answered = !plan.steps.empty() || problem.tasks.empty();
+  const bool answered = has_plan(plan);
   if (answered) table.row("time", over(plan.seconds));
   if (plan.seconds_bound) {
     std::string text = over(*plan.seconds_bound);

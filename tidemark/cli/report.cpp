@@ -7,6 +7,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
+#include "tidemark/cli/plan_report.h"
 #include "tidemark/cli/planned.h"
 #include "tidemark/plan/frontier.h"
 
@@ -36,7 +37,7 @@ class ReportVerb : public Command {
     expect_writable(perfetto_);
     const Asked asked = ask(source_);
     const plan::Plan plan = plan_.get(asked.problem, "report");
-    if (plan.steps.empty() && !asked.problem.tasks.empty()) return interrupted_planning(false);
+    if (!has_plan(plan)) return interrupted_planning(false);
     plan::Plan other;
     if (!other_.empty()) other = read_plan_file(asked.problem, other_);
     const std::vector<FrontierPoint> curve = points_ > 0 && !was_interrupted()

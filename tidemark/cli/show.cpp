@@ -5,6 +5,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
+#include "tidemark/cli/plan_report.h"
 #include "tidemark/cli/planned.h"
 #include "tidemark/cli/training.h"
 #include "tidemark/compile/optimise.h"
@@ -58,7 +59,7 @@ class ShowVerb : public Command {
     if (what_ == "program") {
       const Asked asked = ask(source_);
       const plan::Plan plan = plan_.get(asked.problem, "show");
-      if (plan.steps.empty() && !asked.problem.tasks.empty()) return "";
+      if (!has_plan(plan)) return "";
       const Telling telling(asked.problem, plan, asked.labels);
       return program_text(telling.told);
     }

@@ -251,6 +251,16 @@ std::vector<Interval> lives_of(const Problem& problem, Plan& plan) {
 
 }  // namespace
 
+bool no_run_helps(const Problem& problem) {
+  if (problem.tasks.empty()) return true;
+  // What has to leave the tier in which it begins may be made faster than it is copied.
+  const auto moves = [&](const Buffer& b) { return b.end >= 0 && b.end != b.start; };
+  const auto is_there = [&](BufferId b) { return problem.buffers[at(b)].resident; };
+  return std::all_of(problem.tasks.begin(), problem.tasks.end(), [](const Task& t) { return t.optional; }) &&
+         std::none_of(problem.buffers.begin(), problem.buffers.end(), moves) &&
+         std::all_of(problem.outputs.begin(), problem.outputs.end(), is_there);
+}
+
 Plan with_drops(const Problem& problem, std::vector<Step> runs) {
   for (const Step& run : runs) TIDEMARK_CHECK(run.kind == Step::Kind::run, "[finish] a step that is no run");
   Plan plan = Builder(problem, std::move(runs)).build();

@@ -21,6 +21,9 @@ TIDEMARK_API Plan finish(const Problem& problem, std::vector<Step> runs, const O
 // that a tier overflows.
 TIDEMARK_API Plan with_drops(const Problem& problem, std::vector<Step> runs);
 
+// Whether no task has to run, nor would help if it did: the best plan is the one of no runs, which finish gives.
+TIDEMARK_API bool no_run_helps(const Problem& problem);
+
 // Gives every buffer and workspace of `plan`'s steps a place: placements, arena_bytes, peak. Stops early at a
 // packing that fits `capacity` (the arena's share of the budget; -1: as small as possible). `counted`: after a fixed
 // number of search nodes, so that the answer does not depend on the time.

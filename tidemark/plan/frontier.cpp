@@ -11,6 +11,10 @@
 namespace tidemark::plan {
 namespace {
 
+bool has_plan(const Plan& plan) {
+  return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
+}
+
 class Curve {
  public:
   Curve(const Problem& problem, const FrontierOptions& options) : problem_(problem), options_(options) {}
@@ -38,7 +42,7 @@ class Curve {
     // In the list's order what ends in a tier may not fit it; in another it may.
     if (point.plan.status == Plan::Status::timed_out)
       point.plan = run_planner(*find_planner("solve"), problem_, options);
-    if (point.plan.steps.empty() && !problem_.tasks.empty()) return 0;
+    if (!has_plan(point.plan)) return 0;
     point.budget = point.plan.budget = point.plan.peak;
     point.seconds_bound = floor_seconds(problem_);
     points_.push_back(std::move(point));
@@ -59,7 +63,7 @@ class Curve {
     options.warm_start = &points_.back().plan;
     watch(options);
     Plan plan = run_planner(*find_planner("solve"), problem_, options);
-    if (plan.steps.empty()) return;
+    if (!has_plan(plan)) return;
     const double bound = plan.seconds_bound.value_or(floor_seconds(problem_));
     points_.push_back({.budget = budget, .seconds_bound = bound, .plan = std::move(plan)});
   }
@@ -69,7 +73,7 @@ class Curve {
     options.warm_start = &points_.back().plan;
     watch(options);
     SmallestPeak least = smallest_peak(problem_, options);
-    if (least.budget >= most || least.plan.steps.empty()) return most;
+    if (least.budget >= most || !has_plan(least.plan)) return most;
     least.plan.budget = least.budget;
     const double bound = least.plan.seconds_bound.value_or(floor_seconds(problem_));
     points_.insert(points_.begin(),

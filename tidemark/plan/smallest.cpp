@@ -51,17 +51,24 @@ class Smallest {
   // `from`: a plan of the problem, to go below; null: the one that keeps everything.
   SmallestPeak run(const Plan* from = nullptr) {
     const Values values(problem_);
-    const PeakBound peak = peak_bound(values);
+    const bool idle = no_run_helps(problem_);
+    PeakBound peak;
+    if (idle)
+      peak.bytes = values.resident_bytes;
+    else
+      peak = peak_bound(values);
     result_.bound = peak.bytes;
-    result_.why = explain(values, peak);
+    result_.why = idle ? fmt::format("nothing has to run; {} are resident", format_bytes(peak.bytes))
+                       : explain(values, peak);
     keep_everything();
     if (from != nullptr && (!has_plan(result_.plan) || from->peak < result_.budget)) begin_with(*from);
-    if (has_plan(result_.plan)) {
-      few_bytes();
-      solve_below();
-    } else {
+    if (!has_plan(result_.plan)) {
       result_.budget = -1;
       return std::move(result_);
+    }
+    if (!idle) {
+      few_bytes();
+      solve_below();
     }
     result_.plan.proof.json = proof_json(values, nullptr, &peak);
     result_.plan.seconds_bound.reset();

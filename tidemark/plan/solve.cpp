@@ -504,7 +504,7 @@ Plan solve(const Problem& problem, const Options& options) { return solve(proble
 
 Plan solve(const Problem& problem, const Options& options, bool below) {
   // Nothing to do: what is always there is all there is.
-  if (problem.tasks.empty()) {
+  if (no_run_helps(problem)) {
     Plan plan = finish(problem, {}, options);
     if (plan.seconds_bound) plan.proof = bound(problem, {.budget = options.budget}).proof;
     return plan;
