@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <string_view>
 #include <vector>
 
 #include "tidemark/base/error.h"
@@ -129,6 +131,22 @@ std::string refusal(const char* name, const Spec& spec) {
     return e.what();
   }
   return "accepted";
+}
+
+TEST(Registry, SlotsBeyondTheStepsChangeNothing) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t steps : {1, 2, 10}) {
+    for (const Named& named : schedules()) {
+      if (!std::string_view(named.uses).starts_with("slots") || std::string_view(named.name) == "online")
+        continue;
+      const auto forward = [&](std::int64_t slots) {
+        return count(named.name, {.steps = steps, .slots = slots, .disk_slots = slots}).forward_steps;
+      };
+      for (const std::int64_t slots : {kMost, kMost - 1, kMost / 2})
+        EXPECT_EQ(forward(slots), forward(steps)) << named.name << " " << steps << " " << slots;
+    }
+    EXPECT_EQ(revolve_forward_steps(steps, kMost), 2 * steps - 1);
+  }
 }
 
 TEST(Registry, Refusals) {

@@ -68,8 +68,9 @@ std::int64_t mixed_split(std::int64_t steps, std::int64_t units) {
 SchedulePtr mixed(std::int64_t steps, std::int64_t units) {
   need_steps("mixed", steps);
   need("mixed", "slots", units, steps > 1 ? 1 : 0);
+  // More than the steps are of no use, and their sums must not overflow.
   return std::make_unique<Walk>(std::make_unique<MixedPolicy>(),
-                                Frame{.from = 0, .to = steps, .budget = units});
+                                Frame{.from = 0, .to = steps, .budget = std::min(units, steps)});
 }
 
 }  // namespace tidemark::schedule

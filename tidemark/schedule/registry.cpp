@@ -19,7 +19,8 @@ SchedulePtr make_periodic(const Spec& s) {
     fail(Error::Kind::usage, "[periodic] period {} and slots {} vs at least 1 of either; give one of them",
          s.period, s.slots);
   // The last segment is taped straight away and needs no slot.
-  return periodic(s.steps, s.steps / (s.slots + 1) + (s.steps % (s.slots + 1) != 0));
+  const std::int64_t segments = std::min(s.slots, s.steps) + 1;
+  return periodic(s.steps, s.steps / segments + (s.steps % segments != 0));
 }
 
 constexpr Named kSchedules[] = {
@@ -79,6 +80,7 @@ const Named& schedule_named(std::string_view name) {
 }
 
 std::int64_t revolve_forward_steps(std::int64_t steps, std::int64_t slots) {
+  slots = std::min(slots, steps);
   // Every step once, and r l - C(c + r, r - 1) again, r the least with C(c + r, c) >= l (Griewank & Walther 2000).
   const std::int64_t r = repetition(steps, slots), less = binomial(slots + r, r - 1);
   const __int128 total = static_cast<__int128>(steps) * (r + 1) - less;

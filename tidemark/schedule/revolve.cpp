@@ -45,8 +45,9 @@ Choice RevolvePolicy::choose(const Frame& f) {
 SchedulePtr revolve(std::int64_t steps, std::int64_t slots) {
   need_steps("revolve", steps);
   need("revolve", "slots", slots, 1);
+  // More slots than steps are of no use, and their sums must not overflow.
   return std::make_unique<Walk>(std::make_unique<RevolvePolicy>(),
-                                Frame{.from = 0, .to = steps, .budget = slots});
+                                Frame{.from = 0, .to = steps, .budget = std::min(slots, steps)});
 }
 
 }  // namespace tidemark::schedule
