@@ -61,7 +61,7 @@ TEST(ReadProblem, NamesThePlace) {
       {with(R"({"bytes": 1.5})", ""), "buffers[0].bytes: is not an integer"},
       {with(R"({"bytes": 1e300})", ""), "buffers[0].bytes: is not an integer"},
       {with(R"({"bytes": 18446744073709551615})", ""), "buffers[0].bytes"},
-      {with(R"({"bytes": 99999999999999999999999})", ""), "not JSON"},
+      {with(R"({"bytes": 99999999999999999999999})", ""), "a number is out of range"},
       {with(R"({"bytes": 8, "bytes": 8})", ""), "buffers[0]: field 'bytes' twice"},
       {with(R"({"bytes": 8, "resident": 1})", ""), "buffers[0].resident: is not true or false"},
       {with(R"({"bytes": 8, "start": "host"})", ""), "tier 'host' is not among"},
@@ -69,7 +69,7 @@ TEST(ReadProblem, NamesThePlace) {
        "buffers[1].bytes: the buffers up to here exceed"},
       {with(kBuffer, R"({"reads": [], "writes": [0]})"), "tasks[0]: has no seconds"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": NaN})"), "not JSON"},
-      {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": 1e999})"), "not JSON"},
+      {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": 1e999})"), "a number is out of range"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": -1})"), "tasks[0].seconds: -1"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": "1"})"),
        "tasks[0].seconds: is not a finite number"},
@@ -139,6 +139,18 @@ TEST(ReadProblem, RefusesDeepNesting) {
   EXPECT_THAT(
       refusal(with("", "", R"(, "outputs": [], "x_deep": )" + std::string(100, '[') + std::string(100, ']'))),
       HasSubstr("nested deeper"));
+}
+
+TEST(NotOfFormat, SaysWhyNot) {
+  const auto of = [](const std::string& rest) {
+    return not_of_format(R"({"format": "tidemark-plan", "version": 1, "x": )" + rest + "}", "tidemark-plan");
+  };
+  EXPECT_EQ(of("0"), "");
+  EXPECT_THAT(of(std::string(100, '[') + std::string(100, ']')), HasSubstr("nested deeper than 64 levels"));
+  EXPECT_THAT(of("1e400"), HasSubstr("a number is out of range"));
+  EXPECT_THAT(of("123456789012345678901234567890"), HasSubstr("a number is out of range"));
+  EXPECT_THAT(of("[1"), HasSubstr("expected ',' or ']'"));
+  EXPECT_THAT(not_of_format("{}", "tidemark-plan"), HasSubstr("no \"format\": \"tidemark-plan\""));
 }
 
 TEST(ReadProblem, RefusesTiersThatContradict) {

@@ -34,10 +34,8 @@ class CheckVerb : public Command {
     // What is no JSON, or does not say that it is a plan, is none at all; one that breaks the format is an invalid one.
     if (const std::string place = plan::json_error(text); !place.empty())
       fail(Error::Kind::data, "[check] {}: not JSON: {}", plan_file_, place);
-    if (!plan::has_format(text, "tidemark-plan"))
-      fail(Error::Kind::data,
-           "[check] {}: not a plan: no \"format\": \"tidemark-plan\"; tidemark plan -o writes one",
-           plan_file_);
+    if (const std::string why = plan::not_of_format(text, "tidemark-plan"); !why.empty())
+      fail(Error::Kind::data, "[check] {}: not a plan: {}; tidemark plan -o writes one", plan_file_, why);
     plan::Plan plan;
     std::string broken;
     try {

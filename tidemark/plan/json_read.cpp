@@ -29,6 +29,9 @@ Document::Document(const char* name, std::string_view text) {
   if (error == simdjson::SUCCESS) error = parser_.parse(text.data(), text.size(), true).get(root_);
   if (error == simdjson::DEPTH_ERROR)
     fail(Error::Kind::data, "[{}] nested deeper than {} levels", name, kMostDepth);
+  // JSON has numbers of any size.
+  if (error == simdjson::NUMBER_ERROR && json_error(text).empty())
+    fail(Error::Kind::data, "[{}] a number is out of range: beyond 1.8e308, or no integer of 64 bits", name);
   if (error != simdjson::SUCCESS) {
     const std::string place = json_error(text);
     fail(Error::Kind::data, "[{}] not JSON: {}", name, place.empty() ? simdjson::error_message(error) : place);

@@ -135,13 +135,14 @@ std::string json_error(std::string_view text) {
   return fmt::format("line {}, column {}: {}", line, before.size() - line_begin + 1, wrong);
 }
 
-bool has_format(std::string_view text, std::string_view format) {
+std::string not_of_format(std::string_view text, std::string_view format) {
   try {
     const json::Document document("file", text);
     std::string_view said;
-    return document.root()["format"].get(said) == simdjson::SUCCESS && said == format;
-  } catch (const Error&) {
-    return false;
+    if (document.root()["format"].get(said) == simdjson::SUCCESS && said == format) return {};
+    return fmt::format("no \"format\": \"{}\"", format);
+  } catch (const Error& e) {
+    return e.what();
   }
 }
 

@@ -12,7 +12,8 @@ namespace tidemark::plan {
 // "" or what is wrong first, as "line 3, column 14: expected a value". Linear, no recursion.
 TIDEMARK_API std::string json_error(std::string_view text);
 
-// Whether it is JSON whose `format` is this one: a file of another kind is not an invalid one of this kind.
-TIDEMARK_API bool has_format(std::string_view text, std::string_view format);
+// "" if it is JSON that we can read and whose `format` is this one, else why not: a file of another kind is not an
+// invalid one of this kind.
+TIDEMARK_API std::string not_of_format(std::string_view text, std::string_view format);
 
 }  // namespace tidemark::plan
