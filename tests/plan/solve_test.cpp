@@ -13,7 +13,9 @@
 #include "random_problem.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/proof.h"
 #include "tidemark/plan/smallest.h"
 
 namespace tidemark::plan {
@@ -308,6 +310,43 @@ TEST(Solve, StopsWhenProgressSaysSo) {
   o.progress = [&](const Progress&) { return ++calls < 3; };
   solve(p, o);  // without a limit on time or rounds, only the callback ends it
   EXPECT_GE(calls, 1);
+}
+
+// A no is obeyed wherever the search or the bound is, which has most of the time where a plan is next to it; and is not asked for again.
+TEST(Solve, BoundsEndWhenProgressSaysSo) {
+  // A ladder on which the bound is not met at once.
+  constexpr int n = 1000;
+  Problem p;
+  p.buffers = {{.bytes = 10, .resident = true}};
+  for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({.bytes = 64 + 37 * i % 101});
+  for (int i = 0; i < n; ++i)
+    p.tasks.push_back({.reads = i < 2 ? std::vector{i} : std::vector{i, i - 1},
+                       .writes = {i + 1},
+                       .seconds = 1.0 + 13 * i % 7});
+  for (int i = 0; i < n; ++i)
+    p.tasks.push_back({.reads = i > 0 ? std::vector{n + i, n - i} : std::vector{n},
+                       .writes = {n + i + 1},
+                       .seconds = 2.0 + 11 * i % 5});
+  p.outputs = {2 * n};
+  for (const int most : {1, 5}) {
+    Options o;
+    o.budget = budget_at(p, 0.6);
+    o.time_limit = 30;
+    int calls = 0;
+    bool said_no = false;
+    const double begin = cpu_seconds();
+    o.progress = [&](const Progress&) {
+      EXPECT_FALSE(said_no) << "asked again";
+      said_no = ++calls >= most;
+      return !said_no;
+    };
+    const Plan plan = solve(p, o);
+    ASSERT_TRUE(said_no) << most;
+    EXPECT_LT(cpu_seconds() - begin, 0.5) << most;
+    EXPECT_EQ(check(p, plan), "") << most;
+    EXPECT_EQ(verify_proof(p, plan), "") << most;
+    EXPECT_TRUE(plan.seconds_bound || !has_plan(plan)) << most;
+  }
 }
 
 TEST(Solve, WithoutABudgetRunsEverythingOnce) {

@@ -53,6 +53,7 @@ class Search {
   Search(const Values& values, const BoundOptions& options)
       : v_(values), o_(options), limit_(options.time_limit, -1) {
     limit_.watch(options.stop);
+    limit_.ask(options.go_on);
     certificate_.unit_exponent = unit_exponent_for(values.floor_seconds);
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <limits>
 
 #include "tidemark/plan/cut.h"
@@ -26,6 +27,7 @@ struct BoundOptions {
   bool peak = true;    // with a bound on the peak
   bool certificate = true;
   const std::atomic<bool>* stop = nullptr;  // once it is set: ends soon, with what is proven so far
+  std::function<bool()> go_on;  // likewise once it says no; asked now and then, on the caller's thread
 };
 
 struct BoundResult {

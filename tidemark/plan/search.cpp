@@ -268,7 +268,8 @@ void Search::start() {
   }
   if (found() && best_seconds_ <= floor_) return;
   std::vector<std::vector<TaskId>> orders{given, line_.runs()};
-  if (options_.reorder) {
+  // In a large problem this takes seconds, which somebody who says stop does not wait for.
+  if (options_.reorder && (model_->tasks <= kSmall || !limit_->time_is_up())) {
     improve_.delay(true);
     improve_.advance();
     orders.insert(orders.begin(), line_.runs());

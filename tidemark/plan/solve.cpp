@@ -44,6 +44,7 @@ constexpr double kAgain = 0.5;        // of what is left, for a search with fewe
 constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
 constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
 constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
+constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
 constexpr std::int32_t kMostForGreedy = 500;     // tasks, for plans of greedy ways as starts beside copies
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
@@ -70,7 +71,11 @@ class Solver {
         below_(below),
         limit_(search_seconds(problem, options), options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
-        budget_(options.budget < 0 ? kNoLimit : options.budget) {}
+        budget_(options.budget < 0 ? kNoLimit : options.budget) {
+    // Shares of it stop with it.
+    limit_.watch(&stopped_);
+    if (options.progress) limit_.ask([this] { return go_on(phase_, best_); });
+  }
 
   Plan run() {
     refuse_bad_warm_start();
@@ -135,13 +140,20 @@ class Solver {
                               .time_limit = 0.1 * options_.time_limit,
                               .effort = 60,
                               .branch = false,
-                              .certificate = false});
+                              .go_on = [this] { return go_on("bound", best_); }});
   }
 
+  // On the caller's thread. A no is final: it is not asked again.
   bool go_on(const char* phase, double best) {
-    if (!options_.progress) return true;
-    return options_.progress(
-        {.seconds_elapsed = limit_.elapsed(), .best_seconds = best, .bound = bound_.seconds, .phase = phase});
+    phase_ = phase;
+    best_ = best;
+    if (!stopped_ && options_.progress &&
+        !options_.progress({.seconds_elapsed = limit_.elapsed(),
+                            .best_seconds = best,
+                            .bound = bound_.seconds,
+                            .phase = phase}))
+      stopped_ = true;
+    return !stopped_;
   }
 
   static constexpr std::int64_t kEarlyCuts = 500;  // where rounds are counted instead of time
@@ -158,7 +170,8 @@ class Solver {
     BoundResult better = bound(problem_, {.budget = budget_,
                                           .time_limit = 0.15 * options_.time_limit,
                                           .effort = options_.effort < 0 ? BoundOptions{}.effort : kEarlyCuts,
-                                          .known_seconds = best});
+                                          .known_seconds = best,
+                                          .go_on = [&] { return go_on("bound", best); }});
     if (better.infeasible || better.seconds <= bound_.seconds) return;
     bound_ = std::move(better);
     closed_ = best <= enough();
@@ -182,7 +195,8 @@ class Solver {
     o.seed += again;
     std::vector<TaskId> near_by;
     if (!from.empty()) {
-      Limit share(std::max(0.05, 0.1 * options_.time_limit), options_.effort < 0 ? -1 : 0);
+      Limit share(stopped_ ? kHasty : std::max(0.05, 0.1 * options_.time_limit),
+                  options_.effort < 0 ? -1 : 0);
       Search near(model_, o, share);
       if (near.offer(from) && near.found()) near_by = near.best();
       if (limit_.time_is_up() || limit_.fraction() > kLate) return near_by;
@@ -198,12 +212,8 @@ class Solver {
       search.start();
     }
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
-    const auto ask = [&](const char* phase) {
-      const bool yes = go_on(phase, search.best_seconds());
-      if (!yes) limit_.stop();
-      return yes;
-    };
-    if (!ask("start")) limit.stop();
+    const auto ask = [&](const char* phase) { return go_on(phase, search.best_seconds()); };
+    ask("start");
     bool probed = !options_.offsets || holes_;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
       improve_on_threads(search, o, limit);
@@ -224,7 +234,7 @@ class Solver {
   }
 
   // Where copies are on offer the search begins with them; second runs beside what has to be copied anyway may be faster.
-  void offer_greedy(Search& search, Bytes live) const {
+  void offer_greedy(Search& search, Bytes live) {
     if (!model_.has_copies() || !options_.recompute || !options_.reorder || model_.tasks > kMostForGreedy)
       return;
     for (const char* name : {"greedy", "linearised_greedy"}) {
@@ -236,7 +246,8 @@ class Solver {
                                      .offsets = false,
                                      .makers = options_.makers,
                                      .in_place = options_.in_place,
-                                     .bounds = false});
+                                     .bounds = false,
+                                     .progress = [this](const Progress&) { return go_on("start", best_); }});
       if (plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal)
         search.offer(runs_of_steps(model_, plan.steps));
     }
@@ -259,7 +270,7 @@ class Solver {
   // rounds are counted, once. What it finds is improved.
   void go_below(Bytes have) {
     Limit limit = limit_.rest(1);
-    limit.ask([this] { return go_on("few bytes", std::numeric_limits<double>::infinity()); });
+    limit.ask([this] { return go_on("few bytes", best_); });
     std::vector<TaskId> found;
     std::set<Bytes> tried;  // live peaks: the same again is as a rule the same plan
     const auto take = [&](const std::vector<TaskId>& runs) {
@@ -305,7 +316,8 @@ class Solver {
 
   // A share of the time, while there is that much.
   void pack(Plan& plan, double share) const {
-    const double seconds = std::min(share * options_.time_limit, options_.time_limit - limit_.elapsed());
+    double seconds = std::min(share * options_.time_limit, options_.time_limit - limit_.elapsed());
+    if (stopped_) seconds = std::min(seconds, kHasty);
     place(problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds),
           options_.effort >= 0);
   }
@@ -358,6 +370,7 @@ class Solver {
     std::vector<Limit> limits(count, limit.share(options_.threads));
     std::vector<std::unique_ptr<Search>> searches;
     for (std::size_t k = 0; k < count; ++k) {
+      if (k > 0) limits[k].ask({});  // the caller's thread does
       o.seed = options_.seed + 1000 * k;
       o.enough = enough();
       searches.push_back(std::make_unique<Search>(model_, o, limits[k]));
@@ -370,9 +383,7 @@ class Solver {
         searches[k]->improve([&] {
           if (k > 0) return !stop.load();
           prove_early(*searches[0]);
-          const bool yes = go_on("improve", searches[0]->best_seconds());
-          if (!yes) limit_.stop();
-          return yes && !stop.load();
+          return go_on("improve", searches[0]->best_seconds()) && !stop.load();
         });
       } catch (...) {
         failures[k] = std::current_exception();
@@ -398,6 +409,7 @@ class Solver {
     const Bytes arena = budget_ - model_.base;
     std::vector<TaskId> from;
     for (int k = 0; k < kPackings && (k < kSurePackings || limit_.elapsed() < options_.time_limit); ++k) {
+      if (packed_ && stopped_) break;
       const std::vector<TaskId> runs = search(live, from, static_cast<std::uint64_t>(k), least_peak);
       if (runs.empty()) {
         // So few live bytes are not to be had: nearer to those that were.
@@ -431,13 +443,13 @@ class Solver {
       if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
     const Bytes least = least_peak > budget_ ? least_peak : least_packed;
-    if (!packed_ && below_ && !none_exists_ && least < std::numeric_limits<Bytes>::max() &&
+    if (!packed_ && below_ && !none_exists_ && !stopped_ && least < std::numeric_limits<Bytes>::max() &&
         model_.tasks <= kMostForThreads)
       go_below(least);
     if (packed_) return *packed_;
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
-    plan.status = tried_all_ ? Plan::Status::infeasible : Plan::Status::timed_out;
+    plan.status = tried_all_ && !stopped_ ? Plan::Status::infeasible : Plan::Status::timed_out;
     // Live bytes that fit are no plan where the offsets do not.
     least_peak = std::min(least, least_below_);
     if (least_peak == std::numeric_limits<Bytes>::max()) {
@@ -462,7 +474,9 @@ class Solver {
     // Near enough already: what is left to do is the certificate.
     const bool near =
         has_plan && options_.target_gap > 0 && plan.seconds <= bound_.seconds * (1 + options_.target_gap);
-    const bool done = closed_ && has_plan && plan.seconds <= enough();
+    // Told to stop: what was proven until then is the answer's.
+    const bool done =
+        (closed_ && has_plan && plan.seconds <= enough()) || (stopped_ && !bound_.proof.json.empty());
     if (!done) {
       // A bound may take longer than it is given, by a cut or a program.
       const double left =
@@ -472,6 +486,7 @@ class Solver {
                      .time_limit = near ? share : std::max(kLeastBound * options_.time_limit, left)};
       if (near) o.branch = false;
       if (has_plan) o.known_seconds = plan.seconds;
+      o.go_on = [&] { return go_on("bound", has_plan ? plan.seconds : best_); };
       BoundResult last = bound(problem_, o);
       if (last.infeasible || last.seconds >= bound_.seconds || bound_.proof.json.empty())
         bound_ = std::move(last);
@@ -489,6 +504,9 @@ class Solver {
   Model model_;
   Bytes budget_;
   BoundResult bound_;
+  std::atomic<bool> stopped_ = false;                      // by the caller
+  const char* phase_ = "start";                            // what the caller was told last
+  double best_ = std::numeric_limits<double>::infinity();  // seconds, likewise
   bool tried_to_prove_ = false, closed_ = false;
   bool tried_all_ = true;
   bool holes_ = false;                                     // packing is far from the live bytes
