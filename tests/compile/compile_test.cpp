@@ -55,6 +55,16 @@ TEST(Compile, GivesTheSameNumbersAsEager) {
   }
 }
 
+TEST(Compile, WhatIsCapturedIsAsItWasWhenTraced) {
+  Tensor w = full({4}, 2.0);
+  const Tensor x = full({4}, 1.0);
+  auto f = compile([&](const Tensor& t) { return sum(w * t); });
+  EXPECT_EQ(f(x).item<float>(), 8);
+  w = full({4}, 3.0);
+  EXPECT_EQ(f(x).item<float>(), 8);
+  EXPECT_EQ(f(full({2, 4}, 1.0)).item<float>(), 24);  // another shape is traced now
+}
+
 TEST(Compile, ResultsOfNoBytesStandBesideOthers) {
   const auto f = [](const Tensors& z) { return sum(matmul(z[0], z[1])); };
   const Tensors g = compile([&](const Tensors& z) { return grad(f)(z); })(Tensors{zeros({0, 3}), full({3, 4}, 1)});

@@ -9,9 +9,11 @@
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
 #include "tidemark/plan/diff.h"
 
 namespace tidemark {
@@ -297,6 +299,72 @@ TEST(RefusedMemory, TheNextSmallerPlanIsTakenAndSaid) {
   auto none = compile(value_and_grad(loss),
                       {.device = std::make_shared<Stingy>(10), .time_limit = 0.1, .correct = false});
   EXPECT_THROW(none(weights(), x), Error);
+}
+
+// Many loops, some inside others: the gradient of a gradient.
+Tensor with_loops(const Tensor& w, const Tensor& x) {
+  Tensor y = scan(8, x, [&](const Tensor& s) { return s + 0.1 * tanh(roll(s, 1, 1) * 0.5 - x); });
+  y = scan(3, y, [&](const Tensor& s) {
+    const Tensor q = scan(4, s, [&](const Tensor& t) { return tanh(matmul(t, w)) + 0.1 * t; });
+    return 0.5 * s + relu(q);
+  });
+  return mean(square(tanh(matmul(y, w))));
+}
+Tensor of_loops_twice(const Tensor& w, const Tensor& x) {
+  return grad([&](const Tensor& p) { return with_loops(p, x) + 0.1 * sum(square(grad(with_loops)(p, x))); })(
+      w);
+}
+
+// Areas of loops and plans of their steps are part of the problem, and found by the clock: they are in the file.
+TEST_F(PlanCacheTest, ASavedPlanHasItsLoops) {
+  fs::create_directories(folder_);
+  const Tensor w = full({32, 32}, 0.03), x = full({64, 32}, 0.3);
+  for (const bool tier : {false, true}) {
+    SCOPED_TRACE(tier);
+    CompileOptions options{
+        .memory = 0.75, .device = cpu({.threads = 1}), .time_limit = 0.05, .makers = false, .correct = false};
+    TierSpec to = host(1_MiB);
+    to.write_bytes_per_second = to.read_bytes_per_second = 1e10;
+    to.latency_seconds = 1e-7;
+    if (tier) options.tiers = {to};
+    auto f = compile(of_loops_twice, options);
+    const Compiled& c = f.plan_for(w, x);
+    options.plan_file = folder_ + "/loops.json";
+    write_file(options.plan_file, c.saved_plan());
+    EXPECT_EQ(plan::check(c.problem(), plan::read_plan(c.problem(), c.saved_plan())), "");
+    options.time_limit = 1e-4;
+    auto g = compile(of_loops_twice, options);
+    const Compiled& again = g.plan_for(w, x);
+    EXPECT_EQ(plan::hash(again.problem()), plan::hash(c.problem()));
+    EXPECT_EQ(again.plan().peak, c.plan().peak);
+    const Tensor a = f(w, x), b = g(w, x);
+    EXPECT_TRUE(std::equal(a.data<float>().begin(), a.data<float>().end(), b.data<float>().begin()));
+  }
+}
+
+TEST_F(PlanCacheTest, LoopsAreChosenOnce) {
+  const Tensor w = full({32, 32}, 0.03), x = full({64, 32}, 0.3);
+  CompileOptions options{.memory = 0.7,
+                         .device = cpu({.threads = 1}),
+                         .time_limit = 0.05,
+                         .makers = false,
+                         .correct = false,
+                         .plan_cache = folder_};
+  const auto compiled = [&] {
+    auto f = compile(of_loops_twice, options);
+    const Compiled& c = f.plan_for(w, x);
+    return plan::write_plan(c.problem(), c.plan());
+  };
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); };
+  const std::string first = compiled();
+  const auto count = files();
+  EXPECT_EQ(compiled(), first);
+  EXPECT_EQ(files(), count);
+  // What was damaged is chosen anew.
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path().string().ends_with(".loops.json")) write_file(entry.path(), "{\"loops\": ");
+  }
+  EXPECT_NO_THROW(compiled());
 }
 
 }  // namespace

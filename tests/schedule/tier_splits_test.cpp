@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tidemark/schedule/revolve.h"
 #include "tidemark/schedule/sized.h"
 #include "tidemark/schedule/tiered.h"
@@ -39,6 +41,31 @@ TEST(TierSplits, EqualOnesAreASpineAndItsLeaves) {
   EXPECT_EQ(shape.advances, 0);
 }
 
+TEST(TierSplits, OtherListsAreNone) {
+  for (const TierSplits& right :
+       {TierSplits{0}, {4, 4, 0, 0, 0}, {9, 0, 0}, {4, 0, -2, 0}, {4, 0, 2, 0, -1, 0}, {6, 0, 2, 0, -1, 0}})
+    EXPECT_TRUE(are_splits_of(right, 10)) << right.size();
+  const std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                     most = std::numeric_limits<std::int64_t>::max();
+  for (const TierSplits& wrong : {TierSplits{},
+                                  {4},
+                                  {4, 0},
+                                  {0, 0},
+                                  {10, 0, 0},
+                                  {4, 6, 0, 0, 0},
+                                  {4, 0, 0, 0},
+                                  {-4, 0},
+                                  {4, -1, 0, 0},
+                                  {4, 0, -4, 0},
+                                  {4, 0, 4, 0, 0},
+                                  {least, 0},
+                                  {most, 0, 0},
+                                  {4, most, 0, 0, 0},
+                                  {4, 0, least, 0},
+                                  {4, 0, -2}})
+    EXPECT_FALSE(are_splits_of(wrong, 10)) << testing::PrintToString(wrong);
+}
+
 TEST(TierSplits, NeverSlowerThanHRevolve) {
   for (const std::int64_t steps : {1, 2, 3, 10, 57, 200}) {
     for (const std::int64_t slots : {0, 1, 4}) {
@@ -50,6 +77,7 @@ TEST(TierSplits, NeverSlowerThanHRevolve) {
             const TierSplits splits = tier_splits(steps, places, p, 1000);
             const TierShape shape = tier_shape(splits, steps);
             EXPECT_LE(shape.places, places);
+            EXPECT_TRUE(are_splits_of(splits, steps));
             // The first state lies outside of the area, and is the one slot more; the step before a reverse is in neither price.
             const Memory memories[] = {{slots + 1, 0, 0}, {std::min(places, steps), copy, copy}};
             const double named = TierTable(steps, memories).cost();

@@ -8,6 +8,7 @@
 
 #include "tidemark/compile/arena.h"
 #include "tidemark/compile/correction.h"
+#include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/parts.h"
 #include "tidemark/compile/planning.h"
@@ -182,6 +183,13 @@ Prediction Compiled::prediction() const {
 
 void Compiled::wait_for_correction() {
   if (correction_) correction_->wait();
+}
+
+std::string Compiled::saved_plan() const {
+  std::string text = plan::write_plan(problem(), plan_);
+  const std::string choices = loop_choices(graph(), pose_options_);
+  if (!choices.empty()) text.insert(text.rfind('}'), ",\n\"x_loops\": " + choices);
+  return text;
 }
 
 std::string Compiled::emitted() const {

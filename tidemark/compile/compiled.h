@@ -65,8 +65,9 @@ struct CompileOptions {
   // The first `state` arguments are state: the function returns their next versions first, and they take the
   // same storage.
   int state = 0;
-  double time_limit = 1;  // seconds for the planner; half as much again for other makers, where there are any
-  std::string planner;    // "": store_all without a budget, solve with one; else a named planner
+  // Seconds for the planner; half as much again for other makers, where there are any; the least budget takes more.
+  double time_limit = 1;
+  std::string planner;  // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";
   // Emit what has a plain form with the executor's bits (elementwise ops, reductions, moves, loops) as C++, compile it with the
   // system's compiler and run that between the kernels of all else (emit/emit.h). One thread.
@@ -88,7 +89,7 @@ struct CompileOptions {
   // again on a thread of its own and takes the new plan at a later step. Bits do not change: plans are lossless.
   bool correct = true;
   std::string plan_cache = "";  // a folder where plans are kept and looked up
-  // A plan (plan::write_plan) to run as it is: nothing is planned or corrected. It has to be one of this program under these options;
+  // A plan (Compiled::saved_plan) to run as it is: nothing is planned or corrected. It has to be one of this program under these options;
   // for others Error(usage) says what does not fit.
   std::string plan_file = "";
   // Planned ahead with the first call: each is a list of types that take the place of the last tensors of the arguments.
@@ -153,6 +154,8 @@ class TIDEMARK_API Compiled {
   // What was done with the values whose names match (`*`, `?`), what it costs and saves, and what one more GiB would buy. Throws
   // Error(usage) where none matches.
   std::string explain(std::string_view pattern) const;
+  // The plan as a file that `plan_file` takes: plan::write_plan with what was chosen for loops and planned for their steps.
+  std::string saved_plan() const;
   // The curve of time against budget, and its lower end. Plans anew, for `time_limit` CPU seconds.
   std::vector<plan::FrontierPoint> frontier(int points = 12, double time_limit = 5) const;
   plan::SmallestPeak smallest(double time_limit = 5) const;

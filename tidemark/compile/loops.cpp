@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tidemark/compile/compiled.h"
+#include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loop_parts.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
@@ -48,44 +49,6 @@ std::vector<TierSpec> left_by_loops(const Graph& graph, std::span<const TierSpec
 namespace {
 
 Bytes state_bytes(const Node& adjoint) { return adjoint_shape(adjoint.attrs, adjoint.regions).state; }
-
-void set_area(Graph& g, const PairNodes& pair, Bytes bytes) {
-  Node &saving = g.nodes[pair.saving], &adjoint = g.nodes[pair.adjoint];
-  AdjointShape s = adjoint_shape(adjoint.attrs, adjoint.regions);
-  s.bytes = bytes;
-  for (Node* n : {&saving, &adjoint}) n->attrs.set("bytes", bytes);
-  const OnlineArea online = s.counted ? online_area_of(adjoint.attrs, s.state) : OnlineArea{};
-  s.levels = schedule::Sized(s.counted ? online.longest : longest_leaf(adjoint.attrs), s.state, s.tape,
-                             s.counted ? online.segments : area_of_segments(adjoint.attrs, bytes))
-                 .levels();
-  for (Node* n : {&saving, &adjoint}) n->attrs.set("levels", s.levels);
-  const Type area{Shape{bytes}, DType::u8};
-  g.value(saving.out.back()).type = area;
-  g.value(adjoint.out[0]).type = s.runs_again() ? area : Type{Shape{0}, DType::u8};
-}
-
-void set_inner(Graph& g, Bytes budget) {
-  for (Node& n : g.nodes) {
-    if (is_loop(*n.op)) n.attrs.set("inner", budget);
-  }
-}
-
-// Once every loop has its regions.
-void note_inner_tiers(Graph& g, const PoseOptions& options) {
-  if (options.tiers.empty()) return;
-  for (Node& n : g.nodes) {
-    if (!is_loop(*n.op)) continue;
-    std::vector<std::int64_t> held(options.tiers.size(), 0);
-    for (const Graph& region : n.regions) {
-      if (!has_loops(region)) continue;
-      const PlannedRegion& planned =
-          options.regions->at(region, n.attrs.integer("inner", RegionCache::kWhatever), options);
-      for (std::size_t k = 0; k < planned.in_tiers.size(); ++k) held[k] += planned.in_tiers[k];
-    }
-    if (std::any_of(held.begin(), held.end(), [](Bytes b) { return b > 0; }))
-      n.attrs.set("inner_tiers", held);
-  }
-}
 
 // Of the table for states in a tier: for a choice that is priced many times, and for the one that is taken.
 constexpr std::int64_t kCoarseGrid = 100, kGrid = 300, kFineGrid = 2000;
@@ -148,13 +111,14 @@ class Loop {
   void apply(Graph& g, Bytes bytes) const {
     Choice choice = priced(bytes);
     const Variant& v = variants_[choice.variant];
-    if (!choice.splits.empty() && v.costs.trips > kGrid) {
+    if (!choice.how.splits.empty() && v.costs.trips > kGrid) {
       LoopCosts c = v.costs;
-      const TierSpec& tier = tiers_[static_cast<std::size_t>(choice.tier)];
-      const Bytes area = choice.area;
+      const TierSpec& tier = tiers_[static_cast<std::size_t>(choice.how.tier)];
+      const Bytes area = choice.how.area;
       c.in_tier_at(tier);
       c.split_in_tier(area, tier.bytes / c.state, kFineGrid);
-      if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds) choice.splits = std::move(c.splits);
+      if (c.first_sweep(area) + c.reverse_sweep(area) < choice.seconds)
+        choice.how.splits = std::move(c.splits);
     }
     apply(g, choice);
   }
@@ -163,33 +127,11 @@ class Loop {
   struct Choice {
     double seconds = -1;
     std::size_t variant = 0;
-    std::int64_t tier = -1;
-    std::int64_t period = 0;  // of states there, or:
-    schedule::TierSplits splits{};
-    Bytes extra = -1;  // where they lie in the area
-    Bytes area = 0;
-    std::int64_t places = 0, tier_places = 0, start = 0;  // of loops of unknown length
+    LoopChoice how{};
   };
   void apply(Graph& g, const Choice& choice) const {
     const Variant& v = variants_[choice.variant];
-    const std::int64_t store = choice.tier >= 0 ? regions_->new_store() : 0;
-    const Attr inner = *g.nodes[pair_.saving].attrs.find("inner");
-    g.nodes[pair_.saving] = v.saving;
-    g.nodes[pair_.adjoint] = v.adjoint;
-    for (const std::size_t n : {pair_.saving, pair_.adjoint}) {
-      g.nodes[n].attrs.set("inner", inner);
-      if (choice.tier >= 0) g.nodes[n].attrs.set("tier", choice.tier).set("store", store);
-      if (choice.period > 0) g.nodes[n].attrs.set("period", choice.period).set("longest", choice.period);
-      if (!choice.splits.empty())
-        g.nodes[n]
-            .attrs.set("splits", choice.splits)
-            .set("longest", schedule::tier_shape(choice.splits, v.costs.trips).longest);
-      if (choice.extra >= 0) g.nodes[n].attrs.set("extra", choice.extra);
-      if (choice.places > 0) g.nodes[n].attrs.set("places", choice.places);
-      if (choice.tier_places > 0)
-        g.nodes[n].attrs.set("tier_places", choice.tier_places).set("start", choice.start);
-    }
-    set_area(g, pair_, choice.area);
+    set_choice(g, pair_, v.saving, v.adjoint, choice.how, choice.how.tier >= 0 ? regions_->new_store() : 0);
   }
 
   static Bytes used(const LoopCosts& c, Bytes bytes) {
@@ -200,7 +142,16 @@ class Loop {
   static void take_faster(Choice& best, std::size_t variant, const LoopCosts& c, std::int64_t tier, Bytes area) {
     const double seconds = c.first_sweep(area) + c.reverse_sweep(area);
     if (best.seconds >= 0 && seconds >= best.seconds) return;
-    best = {seconds, variant, tier, c.period, c.splits, -1, area, c.places, c.tier_places, c.start};
+    best = {seconds,
+            variant,
+            {.area = area,
+             .tape = c.tape,
+             .tier = tier,
+             .period = c.period,
+             .splits = c.splits,
+             .places = c.places,
+             .tier_places = c.tier_places,
+             .start = c.start}};
   }
   // The fastest for a loop of unknown length.
   Choice priced_online(Bytes bytes) const {
@@ -273,7 +224,7 @@ class Loop {
       c.split_in_area(beside, places, grid);
       const double seconds = c.first_sweep(bytes) + c.reverse_sweep(bytes);
       if (best.seconds < 0 || seconds < best.seconds)
-        best = {seconds, i, -1, 0, c.splits, beside, places * c.state};
+        best = {seconds, i, {.area = places * c.state, .tape = c.tape, .splits = c.splits, .extra = beside}};
     }
     return best;
   }
@@ -484,13 +435,16 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
   return best;
 }
 
+void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& options) {
+  if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
+    memory = Budget(plan::budget_at(pose(fastest_loops(graph, options), options).problem, memory.fraction));
+}
+
 Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit) {
   if (!has_loops(graph)) return graph;
   if (memory.kind == Budget::Kind::unlimited) return fastest_loops(std::move(graph), options);
   if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
-  // A part of what the same program takes without a budget.
-  if (memory.kind == Budget::Kind::fraction && memory.fraction >= 0 && memory.fraction <= 10)
-    memory = Budget(plan::budget_at(pose(fastest_loops(graph, options), options).problem, memory.fraction));
+  settle_fraction(graph, memory, options);
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }
 

@@ -33,6 +33,7 @@ struct PlannedRegion {
   std::shared_ptr<const Posed> posed;  // as it was planned, for emit
   std::shared_ptr<const Program> program;
   std::vector<Bytes> in_tiers;  // what loops inside keep there
+  plan::Plan plan;
 };
 // Regions by their hash and budget: the same body is posed many times while a budget is split.
 class TIDEMARK_API RegionCache {
@@ -41,11 +42,21 @@ class TIDEMARK_API RegionCache {
   // as can be found.
   static constexpr Bytes kWhatever = -1, kLeast = 0;
   const PlannedRegion& at(const Graph& region, Bytes budget, const PoseOptions& options);
+  static std::string key(const Graph& region, Bytes budget, const PoseOptions& options);
+  const PlannedRegion* find(const std::string& key) const;  // null: not planned
+  // The region of this key is not searched for: it has this plan, and loops inside these choices (compile/loop_choices.h). What does not fit it is
+  // passed over.
+  void expect(std::string key, std::string plan_json, std::string choices);
+  void forget();  // what is expected, and what was planned
   // What both kernels of the pair with this number (`store`) use; its states lie in that tier.
   std::shared_ptr<LoopStore> store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count);
   std::int64_t new_store() { return next_store_++; }
 
  private:
+  struct Expected {
+    std::string plan_json, choices;
+  };
+  std::map<std::string, Expected> expected_;
   std::map<std::string, PlannedRegion> regions_;
   std::map<std::int64_t, std::shared_ptr<LoopStore>> stores_;
   std::int64_t next_store_ = 0;
@@ -128,6 +139,8 @@ TIDEMARK_API bool has_loops(const Graph& graph);
 // What compile() does with the loops of a program: the budget, a fraction made bytes, is split first.
 class Budget;
 Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
+// A fraction is a part of what the same program takes without a budget.
+void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& options);
 
 // The program as a C++ file (emit/emit.h), its loops with their planned regions.
 TIDEMARK_API std::string emit_program(const Binding& binding, const Program& program,

@@ -2,12 +2,15 @@
 #include "tidemark/compile/parts.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
+#include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/micro_batches.h"
 #include "tidemark/compile/pins.h"
+#include "tidemark/compile/plan_cache.h"
 #include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
@@ -61,9 +64,69 @@ Planned planned_program(Posed& posed, const CompileOptions& options, const PoseO
                     pose_options.profile, how);
 }
 
+// Where the choices for the loops of this program lie in the folder of plans; "": nowhere. The key has all that they depend on.
+std::string loop_file(const Graph& graph, const CompileOptions& options, const PoseOptions& pose_options) {
+  if (options.plan_cache.empty()) return "";
+  std::string about =
+      fmt::format("loops {} {} {}", hash(graph), static_cast<int>(options.memory.kind), options.time_limit);
+  if (options.memory.kind == Budget::Kind::fraction) about += fmt::format(" {}", options.memory.fraction);
+  for (const TierSpec& t : pose_options.tiers)
+    about += fmt::format(" {} {} {} {} {} {}", t.name, t.bytes, t.read_bytes_per_second,
+                         t.write_bytes_per_second, t.latency_seconds, t.can_fail());
+  const plan::Problem problem = pose(graph, pose_options).problem;
+  const Bytes budget = options.memory.kind == Budget::Kind::bytes ? options.memory.bytes : -1;
+  return fmt::format("{}/{}.loops.json", options.plan_cache,
+                     plan_key(problem, budget, problem.device, pose_options.threads, about));
+}
+
+// The object with a field in front that says what the rest is: other areas could be run as well, but not fit.
+std::string with_key(std::string_view rest) {
+  return fmt::format("{{\"key\": \"{}\", {}", text_key(rest), rest);
+}
+
+// The choices are as good where they cannot be written.
+void keep_choices(const std::string& path, const Graph& graph, const PoseOptions& pose_options) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  try {
+    write_file(path, with_key(loop_choices(graph, pose_options).substr(1)));
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::io) throw;
+  }
+}
+
+// "": none, or damaged.
+std::string kept_choices(const std::string& path) {
+  std::error_code error;
+  if (path.empty() || !std::filesystem::is_regular_file(path, error)) return "";
+  try {
+    std::string text = read_file(path);
+    const std::size_t front = with_key("").size();
+    return text.size() > front && text == with_key(std::string_view(text).substr(front)) ? text : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
-  return pose(fit_loops(optimised(graph, options, parts), options.memory, pose_options, options.time_limit),
-              pose_options);
+  Graph whole = optimised(graph, options, parts);
+  if (!has_loops(whole)) return pose(std::move(whole), pose_options);
+  // What a plan was made for is not searched for again: it would not come out the same.
+  std::string choices, kept;
+  if (!options.plan_file.empty()) {
+    choices = loop_choices_in(read_file(options.plan_file));
+  } else {
+    kept = loop_file(whole, options, pose_options);
+    choices = kept_choices(kept);
+  }
+  if (std::optional<Graph> chosen = with_loop_choices(whole, choices, pose_options)) {
+    settle_fraction(whole, options.memory, pose_options);
+    return pose(*std::move(chosen), pose_options);
+  }
+  Posed posed =
+      pose(fit_loops(std::move(whole), options.memory, pose_options, options.time_limit), pose_options);
+  if (!kept.empty()) keep_choices(kept, posed.binding.graph, pose_options);
+  return posed;
 }
 
 // A fraction is of what keeping everything takes in one part, with what tiers hold from the start elsewhere: the same bytes for every

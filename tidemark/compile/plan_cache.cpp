@@ -9,13 +9,16 @@
 
 namespace tidemark {
 
-std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view device, int threads,
-                     std::string_view options) {
-  const std::string text = fmt::format("{}|{}|{}|{}|{}|{}", plan::hash(problem), budget, device, threads,
-                                       options, library_versions());
+std::string text_key(std::string_view text) {
   std::uint64_t h = 0xCBF29CE484222325ull;  // FNV-1a
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
   return fmt::format("{:016x}", h);
+}
+
+std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view device, int threads,
+                     std::string_view options) {
+  return text_key(fmt::format("{}|{}|{}|{}|{}|{}", plan::hash(problem), budget, device, threads, options,
+                              library_versions()));
 }
 
 std::optional<plan::Plan> PlanCache::find(const std::string& key, const plan::Problem& problem,

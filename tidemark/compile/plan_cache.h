@@ -9,7 +9,9 @@
 
 namespace tidemark {
 
-// 16 hex digits. `device` and `threads`: what runs it. `options`: whatever else the plan depends on, as text.
+// 16 hex digits.
+TIDEMARK_API std::string text_key(std::string_view text);
+// The same, of all that a plan depends on. `device` and `threads`: what runs it. `options`: whatever else the plan depends on, as text.
 TIDEMARK_API std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view device,
                                   int threads, std::string_view options);
 

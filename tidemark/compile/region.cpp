@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loop_parts.h"
 #include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
@@ -71,6 +72,27 @@ class ProgramKernel final : public Kernel {
 constexpr double kSeconds = 0.3;  // a stop for bodies that are very large; the effort decides otherwise
 constexpr std::int64_t kEffort = 40;
 
+// A plan that was written for this problem, for the times that it has now.
+std::optional<plan::Plan> read_again(const plan::Problem& problem, const std::string& json) {
+  try {
+    plan::Plan plan = plan::read_plan(problem, json);
+    const plan::Replay now = plan::replay(problem, plan);
+    if (!now.broken.empty() || !plan.has_arena) return std::nullopt;
+    plan.problem_hash = plan::hash(problem);
+    plan.seconds = now.seconds;
+    plan.status = plan::Plan::Status::feasible;
+    plan.seconds_bound.reset();
+    plan.peak_bound.reset();
+    plan.smallest_peak.reset();
+    plan.proof = {};
+    if (!plan::check(problem, plan).empty()) return std::nullopt;
+    return plan;
+  } catch (const Error& e) {
+    if (e.kind() == Error::Kind::internal) throw;
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<LoopStore> RegionCache::store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count) {
@@ -79,18 +101,43 @@ std::shared_ptr<LoopStore> RegionCache::store(std::int64_t pair, const TierSpec&
   return store;
 }
 
+std::string RegionCache::key(const Graph& region, Bytes budget, const PoseOptions& options) {
+  return fmt::format("{} {} {}", hash(region), budget, options.threads);
+}
+
+const PlannedRegion* RegionCache::find(const std::string& key) const {
+  const auto found = regions_.find(key);
+  return found == regions_.end() ? nullptr : &found->second;
+}
+
+void RegionCache::expect(std::string key, std::string plan_json, std::string choices) {
+  expected_.insert_or_assign(std::move(key), Expected{std::move(plan_json), std::move(choices)});
+}
+
+void RegionCache::forget() {
+  expected_.clear();
+  regions_.clear();
+}
+
 const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const PoseOptions& given) {
   PoseOptions options = given;
   // Loops inside a step have a part of each tier; choose_loops sees to it that the parts are no more than the whole.
   for (TierSpec& tier : options.tiers) tier.bytes /= 8;
-  const std::string key = fmt::format("{} {} {}", hash(region), budget, options.threads);
-  const auto found = regions_.find(key);
-  if (found != regions_.end()) return found->second;
+  const std::string key = RegionCache::key(region, budget, options);
+  if (const PlannedRegion* known = find(key)) return *known;
   Graph g = optimise(with_destinations(region));
+  const auto expected = expected_.find(key);
+  std::optional<Graph> chosen;
+  if (expected != expected_.end() && has_loops(g))
+    chosen = with_loop_choices(g, expected->second.choices, options);
   // Loops inside take their part of the same budget.
-  if (has_loops(g) && budget == kWhatever) g = fastest_loops(std::move(g), options);
-  if (has_loops(g) && budget == kLeast) g = smallest_loops(std::move(g));
-  if (has_loops(g) && budget > 0) {
+  if (chosen) {
+    g = *std::move(chosen);
+  } else if (has_loops(g) && budget == kWhatever) {
+    g = fastest_loops(std::move(g), options);
+  } else if (has_loops(g) && budget == kLeast) {
+    g = smallest_loops(std::move(g));
+  } else if (has_loops(g)) {
     Bytes resident = 0;
     for (const ValueId v : g.inputs) resident += round_up(g.type(v).bytes(), 64);
     g = choose_loops(std::move(g), resident + budget, options, kSeconds);
@@ -100,7 +147,11 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   const Posed& posed = *kept;
   plan::Options solve_options{.time_limit = kSeconds, .effort = kEffort};
   plan::Plan plan;
-  if (budget == kWhatever) {
+  std::optional<plan::Plan> again;
+  if (expected != expected_.end()) again = read_again(posed.problem, expected->second.plan_json);
+  if (again) {
+    plan = *std::move(again);
+  } else if (budget == kWhatever) {
     plan = plan::run_planner(*plan::find_planner("store_all"), posed.problem, solve_options);
   } else if (budget == kLeast) {
     plan = plan::smallest_peak(posed.problem, solve_options).plan;
@@ -116,6 +167,7 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   for (std::size_t k = 0; k < options.tiers.size(); ++k) made.in_tiers.push_back(loop_bytes(posed.binding.graph, k));
   made.program = std::make_shared<const Program>(lower(posed.problem, plan, posed.binding));
   made.kernel = std::make_shared<ProgramKernel>(made.program, inputs, made.program->places.size());
+  made.plan = std::move(plan);
   return regions_.emplace(key, std::move(made)).first->second;
 }
 

@@ -251,6 +251,25 @@ TierSplits tier_splits(std::int64_t steps, std::int64_t places, const TierPrices
   return Table(units, unit, units * unit - steps, layers, prices, &whole).splits(places);
 }
 
+bool are_splits_of(const TierSplits& splits, std::int64_t steps) {
+  std::vector<std::int64_t> kept{0};
+  std::int64_t to = steps;
+  bool first = true;
+  for (const std::int64_t x : splits) {
+    if (to <= 0 || x <= -steps || x >= steps) return false;
+    const std::int64_t step = kept.back() + std::abs(x);
+    if (step >= to || (first && x < 0)) return false;
+    if (x > 0) {
+      kept.push_back(step);
+      continue;
+    }
+    first = false;
+    to = step;
+    if (x == 0 && kept.size() > 1) kept.pop_back();
+  }
+  return to == 0;
+}
+
 TierShape tier_shape(const TierSplits& splits, std::int64_t steps) {
   TierShape shape;
   std::vector<std::int64_t> kept{0};

@@ -39,6 +39,10 @@ struct TierPrices {
 TIDEMARK_API TierSplits tier_splits(std::int64_t steps, std::int64_t places, const TierPrices& prices,
                                     std::int64_t grid, double sums = 1e7);
 
+// Whether a list, which may come from a file, is one for so many steps: each number stays inside its segment, all of them together reverse every
+// step once, and what the first sweep keeps is followed by a leaf.
+TIDEMARK_API bool are_splits_of(const TierSplits& splits, std::int64_t steps);
+
 struct TierShape {
   std::int64_t places = 0;       // states in the tier at once, at most
   std::int64_t longest = 0;      // steps of a leaf, at most
