@@ -336,7 +336,7 @@ class Solver {
     const double left = options_.time_limit * (1 - kLeastBound) - limit_.elapsed();
     Limit limit(options_.effort < 0 ? kToArrange * left : options_.time_limit, -1);
     limit.ask([this] {
-      const bool yes = go_on("offsets", std::numeric_limits<double>::infinity());
+      const bool yes = go_on("offsets", best_);
       if (!yes) limit_.stop();
       return yes;
     });
