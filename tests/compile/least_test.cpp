@@ -56,10 +56,10 @@ Plans model(const std::string& name, std::int64_t batch = 48) {
   return plans_of(step, 1, weights(batch < 24 ? 16 : 6, 24), x);
 }
 
-CompileOptions by(const std::string& means) {
+CompileOptions by(const std::string& means, double time_limit = 0.1) {
   CompileOptions options{.memory = Budget::minimum(),
                          .device = cpu({.threads = 1}),
-                         .time_limit = 0.1,
+                         .time_limit = time_limit,
                          .makers = means == "makers",
                          .correct = false};
   TierSpec tier = means == "disk" ? disk(TIDEMARK_BINARY_DIR, 16_MiB) : host(16_MiB);
@@ -72,16 +72,18 @@ CompileOptions by(const std::string& means) {
 // Of the bytes beside the resident ones. Searches go by the clock, so that the last per cents are luck.
 constexpr double kBelow = 0.9, kSlack = 1.06;
 
-void no_budget_below_and_no_means_raise_it(const std::string& name, const std::vector<const char*>& all) {
+// How often one means raised the least budget, or a named budget below it was found.
+int raised_or_found_below(const std::string& name, const std::vector<const char*>& all, double time_limit) {
   const Plans plans = model(name);
   Bytes alone = 0;
+  int count = 0;
   for (const char* means : all) {
     SCOPED_TRACE(means);
-    CompileOptions options = by(means);
+    CompileOptions options = by(means, time_limit);
     const Reached least = plans(options);
     const auto arena = static_cast<double>(least.peak - least.resident);
     if (alone == 0) alone = least.peak;
-    EXPECT_LE(arena, kSlack * static_cast<double>(alone - least.resident));
+    count += arena > kSlack * static_cast<double>(alone - least.resident) ? 1 : 0;
     // By its name it is not faster, where it is found again.
     options.memory = least.peak;
     try {
@@ -92,24 +94,30 @@ void no_budget_below_and_no_means_raise_it(const std::string& name, const std::v
     const auto below = least.resident + static_cast<Bytes>(kBelow * arena);
     options.memory = below;
     try {
-      const Reached less = plans(options);
-      ADD_FAILURE() << below << " bytes do where " << least.peak << " are the least: " << less.peak;
+      plans(options);
+      ++count;
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), Error::Kind::infeasible) << e.what();
-      // What is proven is said as that, what was not found as that.
+      // What is proven is said as that, what was not found as that; one that a copy which can fail behind an update would fit is refused
+      // for that.
       const char* said = below < least.bound ? "needs at least" : "no plan is below";
-      // One that a copy which can fail behind an update would fit is refused for that.
       EXPECT_THAT(e.what(),
                   testing::AnyOf(testing::HasSubstr(said), testing::HasSubstr("only where a copy")));
     }
   }
+  return count;
 }
-TEST(Least, NoBudgetBelowItIsFoundAndNoMeansRaiseIt) {
-  no_budget_below_and_no_means_raise_it("residual", {"none", "host"});
+// What is so for want of time is not so with more of it.
+void expect_least(const std::string& name, const std::vector<const char*>& all) {
+  for (const double time_limit : {0.1, 0.4}) {
+    if (raised_or_found_below(name, all, time_limit) == 0) return;
+  }
+  EXPECT_EQ(raised_or_found_below(name, all, 1.6), 0) << name;
 }
+TEST(Least, NoBudgetBelowItIsFoundAndNoMeansRaiseIt) { expect_least("residual", {"none", "host"}); }
 TEST(SlowLeast, NoBudgetBelowItIsFoundByAnyMeans) {
   for (const char* name : {"residual", "chain", "updates"})
-    no_budget_below_and_no_means_raise_it(name, {"none", "makers", "host", "disk"});
+    expect_least(name, {"none", "makers", "host", "disk"});
 }
 
 // Copies to disk that may fail hold updates back, which takes more than doing without them: then that is the way.
