@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       try {
         const Plan plan = run_planner(planner, problem,
                                       {.budget = budget, .time_limit = std::atof(argv[2]), .offsets = false});
-        if (plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible) {
+        if (has_plan(plan)) {
           std::printf("  %-18s %8.3f %% over, peak %-10s %7.2f s\n", name.c_str(),
                       100 * (plan.seconds / floor_seconds(problem) - 1), format_bytes(plan.live_peak).c_str(),
                       plan.solve_seconds);

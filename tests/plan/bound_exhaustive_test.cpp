@@ -210,29 +210,10 @@ Problem tiny_with_tier(std::uint64_t seed) {
   return p;
 }
 
-// There and back again: each backward task reads what its mirror image wrote, and some forward tasks run only once.
 Problem mirrored_with_tier(std::uint64_t seed) {
   Rng rng(seed * 13 + 7);
-  const int n = rng.below(3) == 0 ? 3 : 2;
-  Problem p;
-  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
-  for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({.name = "b", .bytes = 20 + 20 * rng.below(5)});
-  for (int i = 0; i < 2 * n; ++i) {
-    Task t{.name = "t",
-           .reads = {i},
-           .writes = {i + 1},
-           .seconds = 0.25 * static_cast<double>(1 + rng.below(8))};
-    if (i >= n) t.reads.push_back(2 * n - i);
-    t.once = i < n && rng.below(2) == 0;
-    p.tasks.push_back(t);
-  }
-  p.outputs = {2 * n};
-  p.tiers.push_back({.name = "host",
-                     .write_bytes_per_second = 4 + static_cast<double>(rng.below(40)),
-                     .read_bytes_per_second = 4 + static_cast<double>(rng.below(40)),
-                     .latency_seconds = 0.125 * static_cast<double>(rng.below(2)),
-                     .bytes = 1'000'000});
-  return p;
+  const int half = rng.below(3) == 0 ? 3 : 2;
+  return mirrored_problem(rng, {.half = half, .rates = 40});
 }
 
 void compare_with_tiers(std::uint64_t first, std::uint64_t last, Tally& tally) {

@@ -232,4 +232,30 @@ Problem random_problem_of_any_kind(std::uint64_t seed, int most) {
   return random_problem(seed, shape);
 }
 
+Problem mirrored_problem(Rng& rng, const Mirrored& shape) {
+  const int n = shape.half;
+  Problem p;
+  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
+  for (int i = 0; i < 2 * n; ++i) {
+    p.buffers.push_back({.name = "b", .bytes = 20 + 20 * rng.below(5)});
+    if (shape.ends_there && rng.below(4) == 0) p.buffers.back().end = 0;
+  }
+  for (int i = 0; i < 2 * n; ++i) {
+    Task t{.name = "t",
+           .reads = {i},
+           .writes = {i + 1},
+           .seconds = 0.25 * static_cast<double>(1 + rng.below(8))};
+    if (i >= n) t.reads.push_back(2 * n - i);
+    t.once = i < n && rng.below(2) == 0;
+    p.tasks.push_back(t);
+  }
+  p.outputs = {2 * n};
+  p.tiers.push_back({.name = "host",
+                     .write_bytes_per_second = 4 + static_cast<double>(rng.below(shape.rates)),
+                     .read_bytes_per_second = 4 + static_cast<double>(rng.below(shape.rates)),
+                     .latency_seconds = 0.125 * static_cast<double>(rng.below(2)),
+                     .bytes = 1'000'000});
+  return p;
+}
+
 }  // namespace tidemark::plan

@@ -23,4 +23,13 @@ Problem random_problem(std::uint64_t seed, const RandomProblem& shape = {});
 void choose_features(Rng& rng, std::int64_t off_one_in, RandomProblem& shape);
 // Each feature on or off by the seed, the number of tasks in [2, most].
 Problem random_problem_of_any_kind(std::uint64_t seed, int most);
+
+// There and back again beside a tier: each task of the second half reads what its mirror image wrote, and some of the first run only once.
+struct Mirrored {
+  int half = 2;             // tasks
+  std::int64_t rates = 40;  // of the link: up to so many bytes a second more than 4
+  bool ends_there = false;  // some of what is made ends in the tier
+};
+Problem mirrored_problem(Rng& rng, const Mirrored& shape);
+
 }  // namespace tidemark::plan

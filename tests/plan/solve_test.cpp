@@ -30,10 +30,6 @@ Options rounds(Bytes budget, std::int64_t effort) {
   return o;
 }
 
-bool has_plan(const Plan& plan) {
-  return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
-}
-
 RandomProblem plain(int tasks) {
   RandomProblem shape;
   shape.tasks = tasks;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "exhaustive.h"
+#include "random_problem.h"
 #include "tidemark/base/random.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/finish.h"
@@ -80,38 +81,11 @@ TEST(SolveTiers, CopiesComeInTheOrderInWhichOtherRunsHideThem) {
   EXPECT_NEAR(plan.seconds, 56.0 / 76 + 0.1875 + 0.5625 + 0.25, 1e-9);
 }
 
-// There and back again beside a slow link; some of what is made ends in the tier.
-Problem mirrored(std::uint64_t seed) {
-  Rng rng(seed * 29 + 11);
-  constexpr int kHalf = 2;
-  Problem p;
-  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
-  for (int i = 0; i < 2 * kHalf; ++i) {
-    p.buffers.push_back({.name = "b", .bytes = 20 + 20 * rng.below(5)});
-    if (rng.below(4) == 0) p.buffers.back().end = 0;
-  }
-  for (int i = 0; i < 2 * kHalf; ++i) {
-    Task t{.name = "t",
-           .reads = {i},
-           .writes = {i + 1},
-           .seconds = 0.25 * static_cast<double>(1 + rng.below(8))};
-    if (i >= kHalf) t.reads.push_back(2 * kHalf - i);
-    t.once = i < kHalf && rng.below(2) == 0;
-    p.tasks.push_back(t);
-  }
-  p.outputs = {2 * kHalf};
-  p.tiers.push_back({.name = "host",
-                     .write_bytes_per_second = 4 + static_cast<double>(rng.below(60)),
-                     .read_bytes_per_second = 4 + static_cast<double>(rng.below(60)),
-                     .latency_seconds = 0.125 * static_cast<double>(rng.below(2)),
-                     .bytes = 1'000'000});
-  return p;
-}
-
 TEST(SolveTiers, NoTinyPlanIsSlowerThanTheBest) {
   int compared = 0, beyond_the_floor = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const Problem p = mirrored(seed);
+    Rng rng(seed * 29 + 11);
+    const Problem p = mirrored_problem(rng, {.half = 2, .rates = 60, .ends_there = true});
     ASSERT_EQ(verify(p), "") << seed;
     const Bytes all = store_all_live_peak(p);
     for (const Bytes budget : {all * 7 / 10, all * 85 / 100, all}) {

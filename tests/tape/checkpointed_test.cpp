@@ -281,16 +281,20 @@ TEST(Checkpointed, UnequalStepsByTheExactPlan) {
   }
 }
 
+// A step whose adjoint is written by hand, and what that needs of it.
+void step_by_hand(std::vector<double>& s, std::int64_t) {
+  for (double& v : s) v = std::sin(v) + 0.5;
+}
+std::vector<double> keep_by_hand(std::vector<double>& s, std::int64_t i) {
+  std::vector<double> before = s;
+  step_by_hand(s, i);
+  return before;
+}
+
 TEST(Checkpointed, AStepWithItsOwnAdjoint) {
   using State = std::vector<double>;
-  const auto step = [](State& s, std::int64_t) {
-    for (double& v : s) v = std::sin(v) + 0.5;
-  };
-  const auto keep = [&](State& s, std::int64_t i) {
-    State before = s;
-    step(s, i);
-    return before;
-  };
+  const auto step = step_by_hand;
+  const auto keep = keep_by_hand;
   const auto adjoint = [](State& bar, const State& before, std::int64_t) {
     for (std::size_t k = 0; k < bar.size(); ++k) bar[k] *= std::cos(before[k]);
   };
@@ -389,14 +393,8 @@ TEST(Checkpointed, AdjointsThatGrowWhileTheyAreReversedAreCounted) {
   };
   using State = std::vector<double>;
   const std::int64_t n = 60;
-  const auto step = [](State& s, std::int64_t) {
-    for (double& v : s) v = std::sin(v) + 0.5;
-  };
-  const auto keep = [&](State& s, std::int64_t i) {
-    State before = s;
-    step(s, i);
-    return before;
-  };
+  const auto step = step_by_hand;
+  const auto keep = keep_by_hand;
   const auto adjoint = [](Adjoints& bar, const State& before, std::int64_t) {
     bar.controls.push_back(bar.state[0]);
     for (std::size_t k = 0; k < before.size(); ++k) bar.state[k] *= std::cos(before[k]);

@@ -236,6 +236,16 @@ TEST(Formulas, CornersHaveTheDerivativeOfOneSide) {
   EXPECT_EQ(slope(3.0, [&](const Var& x) { return fmax(x, nan); }), 1.0);
 }
 
+template <typename F>
+double second_derivative(const F& f, double at) {
+  DualTape tape;
+  const DualTape::Recording recording(tape);
+  const DualVar x = tape.input(Dual(at, {1.0}));
+  const DualVar y = f(x);
+  tape.reverse(y);
+  return tape.adjoint(x).tangent[0];
+}
+
 // Where squares of the arguments, or products with what arrives from behind, leave the range of numbers and the derivative does not.
 TEST(Formulas, DerivativesOfLargeAndSmallNumbersAreInRange) {
   const auto slope = [](auto f, double at, double seed) {
@@ -264,17 +274,9 @@ TEST(Formulas, DerivativesOfLargeAndSmallNumbersAreInRange) {
   near(slope(arc_cosh, 1e200, 1), 1e-200);
   near(slope(arc_cosh, 2e9, 1), 5e-10);
   // d2/dx2 asinh(x) = -x / (x^2 + 1)^1.5, and so on.
-  const auto curve = [](auto f, double at) {
-    DualTape tape;
-    const DualTape::Recording recording(tape);
-    const DualVar x = tape.input(Dual(at, {1.0}));
-    const DualVar y = f(x);
-    tape.reverse(y);
-    return tape.adjoint(x).tangent[0];
-  };
-  near(curve(arc_sinh, -1e100), 1e-200);
-  near(curve(arc_cosh, 1e100), -1e-200);
-  near(curve(arc_tangent, 1e100), -2e-300);
+  near(second_derivative(arc_sinh, -1e100), 1e-200);
+  near(second_derivative(arc_cosh, 1e100), -1e-200);
+  near(second_derivative(arc_tangent, 1e100), -2e-300);
 
   const auto slopes = [](auto f, double a, double b, double seed) {
     Tape tape;
@@ -315,17 +317,10 @@ TEST(Formulas, DerivativesOfLargeAndSmallNumbersAreInRange) {
 
 // A zero tangent contributes nothing, even through a derivative that is infinite or none.
 TEST(Formulas, WhatHasNoTangentLeavesSecondDerivativesAlone) {
-  const auto second = [](double at, const auto& f) {
-    DualTape tape;
-    const DualTape::Recording recording(tape);
-    const DualVar x = tape.input(Dual(at, {1.0}));
-    const DualVar y = f(x);
-    tape.reverse(y);
-    return tape.adjoint(x).tangent[0];
-  };
-  EXPECT_EQ(second(-2, [](const DualVar& x) { return DualVar(pow(x, 2.0)); }), 2);
-  EXPECT_EQ(second(-2, [](const DualVar& x) { return DualVar(pow(x, 3)); }), -12);
-  EXPECT_EQ(second(2, [](const DualVar& x) { return DualVar(x * x + x * sqrt(DualVar(0.0))); }), 2);
+  EXPECT_EQ(second_derivative([](const DualVar& x) { return DualVar(pow(x, 2.0)); }, -2), 2);
+  EXPECT_EQ(second_derivative([](const DualVar& x) { return DualVar(pow(x, 3)); }, -2), -12);
+  EXPECT_EQ(second_derivative([](const DualVar& x) { return DualVar(x * x + x * sqrt(DualVar(0.0))); }, 2),
+            2);
   EXPECT_EQ(pow(Dual(-2.0, {1.0}), Dual(2.0)).tangent[0], -4);
   EXPECT_EQ(sqrt(Dual(0.0)).tangent[0], 0);
 }

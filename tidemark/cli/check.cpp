@@ -44,7 +44,7 @@ class CheckVerb : public Command {
     } catch (const Error& e) {
       broken = e.what();
     }
-    if (broken.empty() && has_plan(plan)) {
+    if (broken.empty() && is_answer(plan)) {
       const plan::Replay truth = plan::replay(problem, plan);
       plan.live_peak = truth.live_peak;
       plan.peak = plan.has_arena ? plan::resident_bytes(problem) + plan.arena_bytes : truth.live_peak;
@@ -75,7 +75,7 @@ class CheckVerb : public Command {
     w.begin_object().field("valid", broken.empty()).field("broken", broken);
     if (broken.empty()) {
       w.field("status", name_of(plan.status));
-      if (has_plan(plan))
+      if (is_answer(plan))
         w.field("peak", plan.peak).field("live_peak", plan.live_peak).field("seconds", plan.seconds);
       w.field("proof", proof);
     }

@@ -44,7 +44,7 @@ class ExplainVerb : public Command {
       return Exit::no;
     }
     const plan::Plan plan = plan_.get(asked.problem, "explain");
-    if (was_interrupted() && !has_plan(plan)) return interrupted_planning(false);
+    if (was_interrupted() && !is_answer(plan)) return interrupted_planning(false);
     const Telling telling(asked.problem, plan, asked.labels);
     json_ ? print_json(telling.told, found) : print_text(telling.told, found);
     return was_interrupted() ? interrupted_planning(true) : Exit::done;

@@ -65,7 +65,7 @@ class PlanVerb : public Command {
     }
     const std::string text = json_ || !output_.empty() ? plan::write_plan(problem, plan) : "";
     if (!output_.empty()) write_file(output_, text);
-    const bool answered = has_plan(plan);
+    const bool answered = is_answer(plan);
     if (json_) {
       fmt::print("{}", text);
     } else if (answered) {

@@ -51,9 +51,7 @@ std::string what_was_done(const Problem& problem, const Plan& plan) {
 
 }  // namespace
 
-bool has_plan(const Plan& plan) {
-  return !plan.steps.empty() || plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
-}
+bool is_answer(const Plan& plan) { return !plan.steps.empty() || plan::has_plan(plan); }
 
 void add_rows(Table& table, const Problem& problem, const Plan& plan) {
   const double floor = plan::floor_seconds(problem);
@@ -67,7 +65,7 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
                         problem.tasks.size(), problem.buffers.size()));
   table.row("status", name_of(plan.status));
   const std::string budget = plan.budget >= 0 ? " of " + format_bytes(plan.budget) : ", no budget";
-  const bool answered = has_plan(plan);
+  const bool answered = is_answer(plan);
   if (answered) table.row("time", over(plan.seconds));
   if (plan.seconds_bound) {
     std::string text = over(*plan.seconds_bound);

@@ -9,7 +9,7 @@
 namespace tidemark::cli {
 
 // Whether there is a plan in the answer; one without steps is, where nothing has to be done.
-bool has_plan(const plan::Plan& plan);
+bool is_answer(const plan::Plan& plan);
 void add_rows(Table& table, const plan::Problem& problem, const plan::Plan& plan);
 // What the peak consists of, what was done with how many values, and the largest ten of them.
 void print_details(const plan::Problem& problem, const plan::Plan& plan, const Labels& labels);

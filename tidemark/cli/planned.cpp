@@ -62,7 +62,7 @@ plan::Plan PlanSource::get(const plan::Problem& problem, const char* verb) const
     options.budget = plan::parse_budget(problem, budget);
     plan = plan::solve(problem, options);
   }
-  if (!has_plan(plan) && !was_interrupted())
+  if (!is_answer(plan) && !was_interrupted())
     throw Error(Error::Kind::infeasible,
                 fmt::format("[{}] no plan for {}: {}", verb, budget, why_infeasible(plan)));
   return plan;

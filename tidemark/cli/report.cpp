@@ -37,7 +37,7 @@ class ReportVerb : public Command {
     expect_writable(perfetto_);
     const Asked asked = ask(source_);
     const plan::Plan plan = plan_.get(asked.problem, "report");
-    if (!has_plan(plan)) return interrupted_planning(false);
+    if (!is_answer(plan)) return interrupted_planning(false);
     plan::Plan other;
     if (!other_.empty()) other = read_plan_file(asked.problem, other_);
     const std::vector<FrontierPoint> curve = points_ > 0 && !was_interrupted()

@@ -59,7 +59,7 @@ class ShowVerb : public Command {
     if (what_ == "program") {
       const Asked asked = ask(source_);
       const plan::Plan plan = plan_.get(asked.problem, "show");
-      if (!has_plan(plan)) return "";
+      if (!is_answer(plan)) return "";
       const Telling telling(asked.problem, plan, asked.labels);
       return program_text(telling.told);
     }

@@ -12,10 +12,6 @@ namespace {
 
 using plan::Plan;
 
-bool has_plan(const Plan& plan) {
-  return plan.status == Plan::Status::optimal || plan.status == Plan::Status::feasible;
-}
-
 using MakerSet = std::vector<const Maker*>;
 
 // Those of `offered` that cost less than the runs which the plan makes anew of what they stand for, those that gain most for a byte
@@ -231,19 +227,7 @@ class Choosing {
     options.time_limit *= share;
     options.makers = makers_.empty() && options_.makers;
     options.warm_start = start;
-    if (minimum_) return least(problem_, options);
-    const bool room = std::any_of(problem_.tiers.begin(), problem_.tiers.end(),
-                                  [](const plan::Tier& t) { return t.bytes > 0; });
-    if (problem_.tiers.empty() || room || start != nullptr) return plan::solve(problem_, options);
-    // Tiers that hold nothing only lead the search astray.
-    plan::Problem lone = problem_;
-    lone.tiers.clear();
-    const Plan apart = plan::solve(lone, options);
-    if (!has_plan(apart)) return apart;
-    constexpr double kForBounds = 0.3;
-    options.warm_start = &apart;
-    options.time_limit *= kForBounds;
-    return plan::solve(problem_, options);
+    return minimum_ ? least(problem_, options) : plan::solve(problem_, options);
   }
   bool is_impossible(const Plan& plan) const {
     return !minimum_ && !has_plan(plan) && plan.peak_bound && *plan.peak_bound > options_.budget;

@@ -167,9 +167,7 @@ class Fitting {
     if (posed) {
       plan::Plan plan = plan::solve(problem, solve);
       tried.seconds_floor = plan::floor_seconds(problem);
-      const bool found =
-          plan.status == plan::Plan::Status::optimal || plan.status == plan::Plan::Status::feasible;
-      if (found) {
+      if (plan::has_plan(plan)) {
         tried.peak = plan.peak;
         tried.seconds = plan.seconds;
         tried.fits = plan.seconds <= tried.seconds_floor * (1 + options_.most_overhead);

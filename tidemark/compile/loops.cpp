@@ -334,8 +334,7 @@ Try attempt(const Graph& g, Bytes budget, const PoseOptions& options, double tim
   if (all.peak <= budget) return {true, all.seconds};
   plan::Options solve{.budget = budget, .time_limit = time_limit, .effort = 200, .bounds = false};
   const plan::Plan plan = plan::solve(problem, solve);
-  return {plan.status == plan::Plan::Status::feasible || plan.status == plan::Plan::Status::optimal,
-          plan.seconds};
+  return {plan::has_plan(plan), plan.seconds};
 }
 
 // What a step takes at least, and at most, of those with loops inside, which are worth budgets between the two.

@@ -27,9 +27,7 @@ std::optional<plan::Plan> PlanCache::find(const std::string& key, const plan::Pr
   if (folder_.empty() || !std::filesystem::is_regular_file(path(key), error)) return std::nullopt;
   try {
     plan::Plan plan = plan::read_plan(problem, read_file(path(key)));
-    const bool answers =
-        plan.status == plan::Plan::Status::optimal || plan.status == plan::Plan::Status::feasible;
-    if (!answers || !plan.has_arena || (budget >= 0 && plan.peak > budget) ||
+    if (!plan::has_plan(plan) || !plan.has_arena || (budget >= 0 && plan.peak > budget) ||
         !plan::check(problem, plan).empty())
       return std::nullopt;
     return plan;

@@ -23,8 +23,7 @@ std::optional<Bytes> budget_that_does(const Posed& posed, const plan::Problem& p
   solve.warm_start = nullptr;
   for (const double more : {1.0, 1.02, 1.1}) {
     solve.budget = rounded_up(static_cast<Bytes>(more * static_cast<double>(*refused.smallest_peak)));
-    const plan::Plan::Status status = solve_with(problem, posed.makers, solve, false).plan.status;
-    if (status == plan::Plan::Status::optimal || status == plan::Plan::Status::feasible) return solve.budget;
+    if (plan::has_plan(solve_with(problem, posed.makers, solve, false).plan)) return solve.budget;
   }
   return std::nullopt;
 }

@@ -171,8 +171,7 @@ std::optional<plan::Plan> substitute(const plan::Problem& problem, std::span<con
           (best && replayed.seconds >= best->seconds))
         continue;
       plan::Plan whole = plan::finish(problem, std::move(steps), options);
-      if (whole.status == plan::Plan::Status::optimal || whole.status == plan::Plan::Status::feasible)
-        best = std::move(whole);
+      if (plan::has_plan(whole)) best = std::move(whole);
     }
   }
   return best;

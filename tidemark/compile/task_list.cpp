@@ -6,16 +6,6 @@
 
 namespace tidemark {
 
-bool updates(const plan::Task& task, plan::BufferId b) {
-  return std::find(task.reads.begin(), task.reads.end(), b) != task.reads.end() &&
-         std::find(task.writes.begin(), task.writes.end(), b) != task.writes.end();
-}
-
-bool updates(const plan::Task& task) {
-  return std::any_of(task.writes.begin(), task.writes.end(),
-                     [&](plan::BufferId b) { return updates(task, b); });
-}
-
 Updates::Updates(const plan::Problem& problem)
     : of_(problem.buffers.size()), end_(static_cast<plan::TaskId>(problem.tasks.size())) {
   for (plan::TaskId t = 0; t < end_; ++t) {

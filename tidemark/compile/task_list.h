@@ -1,4 +1,4 @@
-// The list of a posed Problem: which tasks update what, and adding tasks with their kernels and operands. Ids are places in the list, so
+// The list of a posed Problem: which tasks update a buffer next, and adding tasks with their kernels and operands. Ids are places in the list, so
 // that all move together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -6,10 +6,6 @@
 #include "tidemark/compile/pose.h"
 
 namespace tidemark {
-
-// Whether the task makes a new version of the buffer in its place; of any buffer.
-bool updates(const plan::Task& task, plan::BufferId b);
-bool updates(const plan::Task& task);
 
 // The updates of each buffer by tasks that have to run. What is made from a buffer is another value behind the next of them.
 class Updates {

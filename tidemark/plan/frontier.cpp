@@ -11,10 +11,6 @@
 namespace tidemark::plan {
 namespace {
 
-bool has_plan(const Plan& plan) {
-  return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
-}
-
 class Curve {
  public:
   Curve(const Problem& problem, const FrontierOptions& options) : problem_(problem), options_(options) {}

@@ -142,7 +142,9 @@ Model::Model(const Problem& p, const ModelOptions& options)
   all = tasks;
   for (std::size_t b = 0; b < p.buffers.size() && !p.tiers.empty(); ++b) {
     const bool needs = p.buffers[b].start >= 0 || p.buffers[b].end >= 0;
-    if (resident[b] || !(options.tiers || needs)) continue;
+    const auto holds = [&](const Tier& t) { return p.size(static_cast<BufferId>(b)) <= t.bytes; };
+    const bool may = options.tiers && std::any_of(p.tiers.begin(), p.tiers.end(), holds);
+    if (resident[b] || !(may || needs)) continue;
     first_copy[b] = all;
     for (TierId tier = 0; tier < static_cast<TierId>(p.tiers.size()); ++tier) {
       for (const Kind k : {Kind::evict, Kind::wait_out, Kind::fetch}) {

@@ -54,6 +54,11 @@ struct Plan {
   Proof proof;
 };
 
+// Whether the planner found one; what timed out may hold steps, but says that it is no answer.
+inline bool has_plan(const Plan& plan) {
+  return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
+}
+
 TIDEMARK_API const char* name_of(Plan::Status status);
 TIDEMARK_API const char* name_of(Step::Kind kind);
 

@@ -248,4 +248,13 @@ std::string hash(const Problem& problem) {
   return fmt::format("{:016x}", h.value());
 }
 
+bool updates(const Task& task, BufferId b) {
+  return std::find(task.reads.begin(), task.reads.end(), b) != task.reads.end() &&
+         std::find(task.writes.begin(), task.writes.end(), b) != task.writes.end();
+}
+
+bool updates(const Task& task) {
+  return std::any_of(task.writes.begin(), task.writes.end(), [&](BufferId b) { return updates(task, b); });
+}
+
 }  // namespace tidemark::plan

@@ -58,6 +58,9 @@ struct Problem {
 
 // "" or the first rule of docs/format.md that the problem itself breaks, and where. Linear time, no recursion.
 TIDEMARK_API std::string verify(const Problem& problem);
+// Whether the task makes a new version of the buffer in its place; of any buffer.
+TIDEMARK_API bool updates(const Task& task, BufferId b);
+TIDEMARK_API bool updates(const Task& task);
 
 // Throws Error(data) naming the place; the result verifies.
 TIDEMARK_API Problem read_problem(std::string_view json);

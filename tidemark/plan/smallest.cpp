@@ -20,10 +20,6 @@ constexpr double kLeast =
     0.7;  // of the time, for fewer bytes; what is left is for the fastest plan with them
 constexpr double kFewBytes = 0.7;  // of that, before packing is asked for each of them
 
-bool has_plan(const Plan& plan) {
-  return plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
-}
-
 Plan named_plan_of(const Problem& problem, const std::vector<Step>& steps) {
   Plan plan = plan_of(problem, steps);
   plan.planner = "solve";

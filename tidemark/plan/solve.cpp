@@ -248,8 +248,7 @@ class Solver {
                                      .in_place = options_.in_place,
                                      .bounds = false,
                                      .progress = [this](const Progress&) { return go_on("start", best_); }});
-      if (plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal)
-        search.offer(runs_of_steps(model_, plan.steps));
+      if (has_plan(plan)) search.offer(runs_of_steps(model_, plan.steps));
     }
   }
 
@@ -335,11 +334,7 @@ class Solver {
     if (first) return static_cast<Bytes>(kFewer * static_cast<double>(budget_ - model_.base));
     const double left = options_.time_limit * (1 - kLeastBound) - limit_.elapsed();
     Limit limit(options_.effort < 0 ? kToArrange * left : options_.time_limit, -1);
-    limit.ask([this] {
-      const bool yes = go_on("offsets", best_);
-      if (!yes) limit_.stop();
-      return yes;
-    });
+    limit.ask([this] { return go_on("offsets", best_); });
     Arrange arrange(model_, budget_ - model_.base, options_.seed);
     if (!arrange.run(runs, limit, options_.effort < 0 ? kNoLimit : kRoundsToArrange))
       return std::min(over, arrange.left_out());

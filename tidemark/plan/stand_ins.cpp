@@ -25,12 +25,7 @@ constexpr std::int64_t kCountedCuts = 800;  // of the bound, where rounds are co
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-bool is_update(const Task& t) {
-  return std::any_of(t.writes.begin(), t.writes.end(), [&](BufferId b) {
-    return std::find(t.reads.begin(), t.reads.end(), b) != t.reads.end();
-  });
-}
-bool is_stand_in(const Task& t) { return t.optional && is_update(t); }
+bool is_stand_in(const Task& t) { return t.optional && updates(t); }
 
 // The list with other updates in it.
 struct Roles {
@@ -103,9 +98,6 @@ std::optional<Roles> take(const Values& given, const Roles& from, TaskId task) {
   return {};
 }
 
-bool has_plan(const Plan& p) {
-  return p.status == Plan::Status::feasible || p.status == Plan::Status::optimal;
-}
 bool is_better(const Plan& a, const Plan& b) {
   return has_plan(a) && (!has_plan(b) || a.seconds < b.seconds);
 }
@@ -264,7 +256,12 @@ class StandIns {
       BoundResult r = bound(given_, {.budget = options_.budget,
                                      .time_limit = std::max(kLeastBound * options_.time_limit, left()),
                                      .effort = counted() ? kCountedCuts : BoundOptions{}.effort,
-                                     .known_seconds = best_.seconds});
+                                     .known_seconds = best_.seconds,
+                                     .go_on = [&] {
+                                       return options_.progress({.seconds_elapsed = clock_.elapsed(),
+                                                                 .best_seconds = best_.seconds,
+                                                                 .phase = "bound"});
+                                     }});
       best_.seconds_bound = r.seconds;
       best_.proof = std::move(r.proof);
     }
