@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "tidemark/base/error.h"
+#include "tidemark/plan/emit.h"
+#include "tidemark/plan/finish.h"
 #include "tidemark/plan/plan.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/timeline.h"
@@ -320,6 +322,25 @@ Bytes Arrange::offset_of(std::int32_t place, BufferId buffer) const {
         model_->reads[at(run.task)].size() +
         static_cast<std::size_t>(std::find(writes.begin(), writes.end(), buffer) - writes.begin()));
   return offset_[at(lives_of_[at(run.first_life + k)])] * align_;
+}
+
+bool can_arrange(const Model& model, const Options& options) {
+  constexpr std::int32_t kMost = 2000;
+  return !model.has_copies() && options.reorder && model.tasks <= kMost;
+}
+
+std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
+                             Bytes arena, const Options& options, const Limit& limit) {
+  constexpr std::int64_t kRounds = 10'000;
+  Arrange arrange(model, arena, options.seed);
+  if (!arrange.run(runs, limit, options.effort < 0 ? std::numeric_limits<std::int64_t>::max() : kRounds))
+    return {};
+  Timeline line(model);
+  line.assign(arrange.runs(), 0);
+  Plan plan = plan_of(problem, steps_of(line));
+  place_at(problem, plan, [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
+  if (!replay(problem, plan).broken.empty()) return {};
+  return plan;
 }
 
 }  // namespace tidemark::plan

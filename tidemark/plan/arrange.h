@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "tidemark/base/random.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/model.h"
+#include "tidemark/plan/solve.h"
 
 namespace tidemark::plan {
 
@@ -78,5 +81,12 @@ class Arrange {
   };
   std::vector<Edge> begins_, ends_;
 };
+
+// Whether the order may change at all, and each round, which looks at all that have a place, is short enough.
+bool can_arrange(const Model& model, const Options& options);
+// The plan of these runs, in this order or another, with offsets inside the arena; none where none was found. With `effort`, after a fixed
+// number of rounds.
+std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
+                             Bytes arena, const Options& options, const Limit& limit);
 
 }  // namespace tidemark::plan

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/pack_eject.h"
 #include "tidemark/plan/pack_exact.h"
 #include "tidemark/plan/pack_improve.h"
 #include "tidemark/plan/pack_orders.h"
@@ -38,12 +39,20 @@ class Driver {
     std::optional<Exact> exact;
     if (exact_pays()) exact.emplace(items_);
     const Orders orders(items_);
+    // The exact search gets to an end with few items, as a rule, and hardly ever with very many.
+    const bool few = aim_ || items_.items.size() <= 500, many = !aim_ && items_.items.size() > 1500;
+    if (many && ejection_pays()) eject_round(0);
+    if (done()) return std::move(best_);
     // A sixteenth above the bound is within reach of a dive or two nearly always: an answer in milliseconds.
     if (exact && bound_ + bound_ / 16 < best_.height)
       attempt(*exact, orders, bound_ + bound_ / 16, 2 * static_cast<std::int64_t>(items_.items.size()),
               Orders::kNamed, 0);
+    // Sets that can be packed without holes are, at once, in one of the orders.
+    if (exact && !aim_ && !few) attempt(*exact, orders, bound_, dive(), Orders::kNamed, 0);
     for (std::int64_t round = 0; !done(); ++round) {
-      if (exact) exact_round(*exact, orders, round);
+      if (exact && few) exact_round(*exact, orders, round);
+      if (ejection_pays()) eject_round(round);
+      if (exact && !few) exact_round(*exact, orders, round);
       improve_round(exact ? std::int64_t{2000} << std::min<std::int64_t>(round, 40) : std::int64_t{1} << 60);
     }
     return std::move(best_);
@@ -92,22 +101,59 @@ class Driver {
     return items_.items.size() <= 3000 && pairs < kMostPairs;
   }
 
+  // Each place looked for takes a look at all items.
+  bool ejection_pays() const { return items_.items.size() <= 10'000; }
+
+  // It ends soon or is lost: a few tries each round, longer ones the next.
+  void eject_round(std::int64_t round) {
+    const std::int64_t tries = aim_ ? 1 : 3;
+    const std::int64_t nodes = (aim_ ? 2 : 8) * dive() << std::min<std::int64_t>(round, 30);
+    for (std::int64_t k = 0; k < tries && !done() && (aim_ || best_.height - bound_ > least_step());) {
+      Budget budget{nodes, stop_, halt_};
+      if (effort_ >= 0) budget.nodes = std::min(budget.nodes, effort_ - nodes_);
+      const std::int64_t given = budget.nodes;
+      Layout layout;
+      const bool found = eject(items_, aimed_height(0.25), static_cast<std::uint64_t>(tries * round + k),
+                               budget, layout.offsets);
+      nodes_ += given - std::max<std::int64_t>(budget.nodes, 0);
+      if (found) {
+        layout.height = height_of(items_, layout.offsets);
+        keep(std::move(layout));
+      } else {
+        ++k;
+      }
+    }
+  }
+
+  // Nodes of the exact search: to the end and a few steps back.
+  std::int64_t dive() const {
+    const auto items = static_cast<std::int64_t>(items_.items.size());
+    return items + items / 8;
+  }
+
+  // Less is not worth a search of its own.
+  Units least_step() const { return std::max<Units>(1, items_.lower_bound / 1024); }
+
+  // What a try is to reach: the target alone, or a part of what is left to gain.
+  Units aimed_height(double part) const {
+    if (aim_) return std::max(bound_, target_);
+    return best_.height -
+           std::max<Units>(1, static_cast<Units>(part * static_cast<double>(best_.height - bound_)));
+  }
+
   // Looks for the least height within reach of this round's effort by halving the gap, but first and longest
   // at the bound itself: the tighter the height, the more of the tree is cut off.
   void exact_round(Exact& exact, const Orders& orders, std::int64_t round) {
-    const Units step = std::max<Units>(1, items_.lower_bound / 1024);
     const std::int64_t nodes = std::int64_t{750} << std::min<std::int64_t>(round, 40);
     if (aim_) {
       // Where it fits, it fits at once in one of the orders, as a rule: each gets little more than a dive before any gets more.
-      const auto items = static_cast<std::int64_t>(items_.items.size());
-      const std::int64_t dive = items + items / 8;
-      attempt(exact, orders, std::max(bound_, target_), dive << std::min<std::int64_t>(2 * round, 30),
+      attempt(exact, orders, std::max(bound_, target_), dive() << std::min<std::int64_t>(2 * round, 30),
               Orders::kNamed * (round + 1) + 4, round);
       return;
     }
     attempt(exact, orders, bound_, 4 * nodes, Orders::kNamed * (round + 1) + 4, round);
     Units low = bound_;
-    while (!done() && best_.height - low > step) {
+    while (!done() && best_.height - low > least_step()) {
       const Units height = low + (best_.height - low) / 2;
       if (height == low) break;
       if (!attempt(exact, orders, height, nodes, Orders::kNamed + 4, round)) low = height;
@@ -146,8 +192,7 @@ class Driver {
     while (!done() && nodes_ < until) {
       for (Improver& improver : improvers_) {
         if (done()) return;
-        const Units limit = aim_ ? std::max(bound_, target_) : bound_ + (best_.height - bound_) / 2;
-        Fitted fitted = improver.step(limit, tree_);
+        Fitted fitted = improver.step(aimed_height(0.5), tree_);
         nodes_ += fitted.placed + 1;
         if (fitted.too_high < 0) keep(std::move(fitted.layout));
       }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "tidemark/base/error.h"
+#include "tidemark/plan/arrange.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/emit.h"
 #include "tidemark/plan/fewest.h"
@@ -18,10 +20,13 @@ namespace {
 
 constexpr double kLeast =
     0.7;  // of the time, for fewer bytes; what is left is for the fastest plan with them
-constexpr double kFewBytes = 0.7;  // of that, before packing is asked for each of them
+constexpr double kFewBytes = 0.7;    // of that, before packing is asked for each of them
+constexpr double kFewLive = 0.5;     // the same by live bytes alone
+constexpr std::size_t kToPlace = 3;  // of what was found by them
+constexpr double kMore = 0.005;      // of the live bytes, for fewer runs
+constexpr double kToThin = 0.08, kToPack = 0.08, kToArrange = 0.03;  // of the time, for each
 
-Plan named_plan_of(const Problem& problem, const std::vector<Step>& steps) {
-  Plan plan = plan_of(problem, steps);
+Plan named(const Problem& problem, Plan plan) {
   plan.planner = "solve";
   plan.problem = problem.name;
   plan.problem_hash = hash(problem);
@@ -91,10 +96,10 @@ class Smallest {
     return true;
   }
 
-  bool take_steps(const std::vector<Step>& steps) {
-    Plan plan = named_plan_of(problem_, steps);
+  bool take_steps(const std::vector<Step>& steps, double to_pack) {
+    Plan plan = named(problem_, plan_of(problem_, steps));
     if (plan.live_peak >= result_.budget || !tried_.insert(plan.live_peak).second) return false;
-    if (options_.offsets) place(problem_, plan, -1, packing_seconds(0.1), counted_);
+    if (options_.offsets) place(problem_, plan, -1, packing_seconds(to_pack), counted_);
     return take(std::move(plan));
   }
 
@@ -110,7 +115,7 @@ class Smallest {
   }
 
   void begin_with(const Plan& from) {
-    Plan plan = named_plan_of(problem_, from.steps);
+    Plan plan = named(problem_, plan_of(problem_, from.steps));
     plan.placements = from.placements;
     plan.arena_bytes = from.arena_bytes;
     plan.has_arena = from.has_arena;
@@ -120,17 +125,65 @@ class Smallest {
   }
 
   void few_bytes() {
+    if (options_.offsets && can_arrange(model_, options_)) return few_live_bytes();
     const auto offer = [this](const std::vector<TaskId>& runs) {
       Timeline line(model_);
       line.assign(runs, 0);
       Plan plan;
       plan.steps = steps_of(line);
       // Copies that are half in place are no plan.
-      if (replay(problem_, plan).broken.empty()) take_steps(plan.steps);
+      if (replay(problem_, plan).broken.empty()) take_steps(plan.steps, 0.1);
       return result_.budget;
     };
     const Limit share = counted_ ? limit_ : limit_.rest(kFewBytes);
     descend(model_, options_, {result_.bound, result_.bound, result_.budget, offer}, share);
+  }
+
+  // Packing each sequence on the way down takes time from going down, and one whose packing is bad hides the better one behind it. So down by
+  // live bytes alone, then offsets for those that need fewest, and first for one of fewer runs in hardly more bytes, which packs better.
+  void few_live_bytes() {
+    std::map<Bytes, std::vector<TaskId>> fewest;  // by live peak
+    Timeline line(model_);
+    const auto note = [&](const std::vector<TaskId>& runs) {
+      line.assign(runs, 0);
+      fewest.emplace(line.peak(), runs);
+      if (fewest.size() > kToPlace) fewest.erase(std::prev(fewest.end()));
+      return fewest.begin()->first;
+    };
+    const Limit share = counted_ ? limit_ : limit_.rest(kFewLive);
+    descend(model_, options_, {result_.bound, result_.bound, result_.plan.live_peak, note}, share);
+    if (!fewest.empty() && fewest.begin()->first < result_.budget) place_thinner(*fewest.begin());
+    for (const auto& [peak, runs] : fewest) place_below(runs);
+  }
+
+  void place_thinner(const std::pair<const Bytes, std::vector<TaskId>>& fewest) {
+    const auto& [peak, runs] = fewest;
+    Timeline line(model_);
+    line.assign(runs, 0);
+    const Plan from = plan_of(problem_, steps_of(line));
+    Options step = options_;
+    step.bounds = step.offsets = false;
+    step.warm_start = &from;
+    step.budget = peak + static_cast<Bytes>(kMore * static_cast<double>(peak - model_.base));
+    if (!counted_) step.time_limit = kToThin * options_.time_limit;
+    const Plan thinner = solve(problem_, step, false);
+    if (has_plan(thinner)) place_below(runs_of_steps(model_, thinner.steps));
+  }
+
+  // With offsets, in this order or, where that leaves holes, in another.
+  void place_below(const std::vector<TaskId>& runs) {
+    Timeline line(model_);
+    line.assign(runs, 0);
+    if (line.peak() >= result_.budget || !go_on()) return;
+    take_steps(steps_of(line), kToPack);
+    for (const double holes : {0.003, 0.015, 0.04}) {
+      const auto arena = static_cast<Bytes>((1 + holes) * static_cast<double>(line.peak() - model_.base));
+      if (model_.base + arena >= result_.budget || !go_on()) return;
+      Limit limit(counted_ ? 1e9 : kToArrange * options_.time_limit, -1);
+      limit.ask([this] { return go_on(); });
+      const std::optional<Plan> plan = arranged(problem_, model_, runs, arena, options_, limit);
+      if (plan && take(named(problem_, *plan))) return;
+    }
   }
 
   // Whatever solve finds below that, which packs again and again with fewer live bytes: a part less until it finds nothing, then a smaller part.

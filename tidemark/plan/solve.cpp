@@ -38,7 +38,6 @@ constexpr double kHoles = 0.01;       // the same where the order can change wit
 constexpr double kFewer =
     0.03;  // of the arena: live bytes fewer with which the order does the rest, as a rule
 constexpr double kToArrange = 0.75;                // of what is left, for offsets together with the order
-constexpr std::int32_t kMostToArrange = 2000;      // tasks: each round looks at all that have a place
 constexpr std::int64_t kRoundsToArrange = 20'000;  // where rounds are counted instead of time
 constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
 constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
@@ -321,10 +320,6 @@ class Solver {
           options_.effort >= 0);
   }
 
-  bool can_arrange() const {
-    return !model_.has_copies() && options_.reorder && model_.tasks <= kMostToArrange;
-  }
-
   // Offsets; where packing leaves many holes, in another order of the same runs. Returns the bytes for which there is no place.
   Bytes pack_or_arrange(Plan& plan, const std::vector<TaskId>& runs, bool first) {
     pack(plan, holes_ ? 0.01 : limit_.fraction() > kLate ? 0.14 : 0.08);
@@ -354,7 +349,7 @@ class Solver {
     pack(plan, 0.08);
     if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
     const double over = static_cast<double>(plan.peak - budget_) / static_cast<double>(arena);
-    holes_ = can_arrange() && over > kHoles;
+    holes_ = can_arrange(model_, options_) && over > kHoles;
     return holes_ || over > kFar;
   }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/pack_eject.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/pack_greedy.h"
+#include "tidemark/plan/pack_places.h"
+
+namespace tidemark::plan::packing {
+
+bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
+           std::vector<Units>& offsets) {
+  constexpr std::int64_t kToLook = 16;  // nodes from one look at the clock to the next
+  std::vector<Places::Life> lives;
+  double sum = 0;
+  for (const Item& i : items.items) {
+    if (i.height > height) return false;
+    lives.push_back({.first = i.begin, .last = i.end - 1, .size = i.height});
+    sum += static_cast<double>(i.height);
+  }
+  const double mean = sum / static_cast<double>(lives.size());
+  Places places(std::move(lives), height, seed);
+  std::vector<std::int32_t> out;  // the next one last
+  for (const std::int32_t i : order_by(items, Rule::size_start)) {
+    const Places::Found found = places.find(i);
+    if (found.dear > 0)
+      out.push_back(i);
+    else
+      places.put(i, found, out);
+    --budget.nodes;
+  }
+  for (; !out.empty(); --budget.nodes) {
+    if (budget.nodes <= 0) return false;
+    if (budget.nodes % kToLook == 0 &&
+        (cpu_seconds() > budget.stop || (budget.halt != nullptr && *budget.halt)))
+      return false;
+    const std::int32_t i = out.back();
+    out.pop_back();
+    const Places::Found found = places.find(i);
+    if (found.dear > 0) places.make_dearer(i, std::sqrt(static_cast<double>(places[i].size) / mean));
+    places.put(i, found, out);
+  }
+  offsets.clear();
+  for (std::size_t i = 0; i < items.items.size(); ++i)
+    offsets.push_back(places[static_cast<std::int32_t>(i)].offset);
+  return true;
+}
+
+}  // namespace tidemark::plan::packing
