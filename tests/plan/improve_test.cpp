@@ -37,6 +37,40 @@ TEST(Improve, ASwapKeepsTheChildForTheParent) {
   EXPECT_EQ(line.runs(), (std::vector<TaskId>{0, 1, 2, 3, 4, 5, 0, 6}));
 }
 
+// Values that are all made first and used one by one: each use moves to where its value is made, each making to its use.
+TEST(Improve, PassesOverAllRunsEndWhenTheTimeIsUp) {
+  constexpr int n = 3000;
+  Problem p;
+  for (int i = 0; i < n; ++i) {
+    p.buffers.push_back({.name = "large", .bytes = 100});
+    p.tasks.push_back({.name = "make", .writes = {i}, .seconds = 1});
+  }
+  for (int i = 0; i < n; ++i) {
+    p.buffers.push_back({.name = "small", .bytes = 1});
+    p.tasks.push_back({.name = "use", .reads = {n - 1 - i}, .writes = {n + i}, .seconds = 1});
+    p.outputs.push_back(n + i);
+  }
+  const Model model(p, {});
+  for (const bool later : {false, true}) {
+    const auto peak_after = [&](const Limit* limit) {
+      Timeline line(model);
+      line.assign(model.order, 7);
+      Drops drops(line, 0);
+      Improve improve(line, drops, 1);
+      improve.set_limit(limit);
+      later ? improve.delay(true) : improve.advance();
+      EXPECT_TRUE(line.sound());
+      return line.peak();
+    };
+    EXPECT_LT(peak_after(nullptr), 2 * n) << later;
+    int asked = 0;
+    Limit limit(1e9, -1);
+    limit.ask([&] { return ++asked < 1; });
+    EXPECT_GT(peak_after(&limit), 50 * n) << later;
+    EXPECT_EQ(asked, 1) << later;
+  }
+}
+
 // Three layers and the gradient of a large weight, which the layers' values have no room beside until they are used up.
 Problem large_gradient_in_the_middle() {
   Problem p;

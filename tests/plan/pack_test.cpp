@@ -158,7 +158,7 @@ TEST(Pack, ExactSearchIsComplete) {
     const packing::Orders orders(items);
     const Bytes least = brute_force(intervals, items.lower_bound);
     std::vector<packing::Units> offsets;
-    packing::Budget budget{1000000, 1e18};
+    packing::Budget budget{.nodes = 1000000};
     const std::int64_t order = rng.below(40);
     EXPECT_EQ(exact.search(least, orders.rank(order), budget, offsets), packing::Answer::found) << round;
     EXPECT_EQ(packing::height_of(items, offsets), least);
@@ -178,7 +178,7 @@ TEST(Pack, ExactSearchAgreesUnderEveryOrder) {
     const packing::Orders orders(items);
     std::vector<packing::Answer> answers;
     for (std::int64_t order = 0; order < 24; ++order) {
-      packing::Budget budget{20000, 1e18};
+      packing::Budget budget{.nodes = 20000};
       std::vector<packing::Units> offsets;
       answers.push_back(exact.search(items.lower_bound, orders.rank(order), budget, offsets));
       if (answers.back() == packing::Answer::found) {
@@ -311,6 +311,20 @@ TEST(Pack, AFlagThatIsSetEndsItWithWhatThereIs) {
   for (int i = 0; i < 60; ++i) intervals.push_back({i % 13, i % 13 + 2 + i % 7, 10 + (i * 37) % 91, -1});
   const std::atomic<bool> stop = true;
   const Packing packing = pack(intervals, {.time_limit = 1e9, .stop = &stop});
+  EXPECT_EQ(check_packing(intervals, packing), "");
+}
+
+TEST(Pack, AQuestionThatIsAnsweredNoEndsItWithWhatThereIs) {
+  // Too many for the bound to be met: only the answer ends it.
+  Rng rng(4);
+  std::vector<Interval> intervals;
+  for (int i = 0; i < 400; ++i) {
+    const std::int64_t begin = rng.below(200);
+    intervals.push_back({begin, begin + 1 + rng.below(40), 1 + rng.below(1000), -1});
+  }
+  int asked = 0;
+  const Packing packing = pack(intervals, {.time_limit = 1e9, .go_on = [&] { return ++asked < 3; }});
+  EXPECT_EQ(asked, 3);
   EXPECT_EQ(check_packing(intervals, packing), "");
 }
 

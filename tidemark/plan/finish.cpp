@@ -6,6 +6,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/pack.h"
 
 namespace tidemark::plan {
@@ -270,14 +271,16 @@ Plan with_drops(const Problem& problem, std::vector<Step> runs) {
   return plan;
 }
 
-void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted) {
+void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted,
+           const std::function<bool()>& go_on) {
   constexpr std::int64_t kNodes = 200'000;
   const std::vector<Interval> intervals = lives_of(problem, plan);
   const Packing packing = pack(intervals, {.align = problem.align,
                                            .capacity = capacity,
                                            .aim = capacity >= 0,
                                            .time_limit = time_limit,
-                                           .effort = counted ? kNodes : -1});
+                                           .effort = counted ? kNodes : -1,
+                                           .go_on = go_on});
   for (std::size_t i = 0; i < intervals.size(); ++i) plan.placements[i].offset = packing.offsets[i];
   plan.has_arena = true;
   plan.arena_bytes = packing.bytes;
@@ -311,8 +314,15 @@ Plan finish(const Problem& problem, std::vector<Step> runs, const Options& optio
             .reason = plan.reason};
   }
   if (options.offsets && (options.budget < 0 || plan.live_peak <= options.budget)) {
+    std::function<bool()> go_on;
+    if (options.progress) {
+      go_on = [&, begin = cpu_seconds()] {
+        return options.progress(
+            {.seconds_elapsed = cpu_seconds() - begin, .best_seconds = plan.seconds, .phase = "offsets"});
+      };
+    }
     place(problem, plan, options.budget < 0 ? -1 : options.budget - resident_bytes(problem),
-          options.time_limit, options.effort >= 0);
+          options.time_limit, options.effort >= 0, go_on);
   }
   if (options.bounds) {
     plan.seconds_bound = floor_seconds(problem);

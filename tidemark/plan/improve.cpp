@@ -123,6 +123,7 @@ void Improve::substitute() {
 
 void Improve::delay(bool first_runs) {
   const Model& m = line_->model();
+  std::int64_t moves = 0;
   for (std::int32_t s = line_->slots() - 1; s >= 0; --s) {
     const TaskId t = line_->task_at(s);
     if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
@@ -148,11 +149,13 @@ void Improve::delay(bool first_runs) {
     }
     if (gain <= 0 || line_->next_run(s) >= to) continue;
     move_before(s, to);
+    if (late(++moves)) return;
   }
 }
 
 void Improve::advance() {
   const Model& m = line_->model();
+  std::int64_t moves = 0;
   for (std::int32_t s = 0; s < line_->slots(); ++s) {
     const TaskId t = line_->task_at(s);
     if (t < 0 || t >= m.tasks || touches_copied(t)) continue;
@@ -176,6 +179,7 @@ void Improve::advance() {
     const std::int32_t to = line_->next_run(from);
     if (to >= s) continue;
     move_before(s, to);
+    if (late(++moves)) return;
   }
 }
 

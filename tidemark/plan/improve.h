@@ -43,6 +43,8 @@ class Improve {
   bool shake(double share);
 
   Rng& rng() { return rng_; }
+  // Passes over all runs end when its time is up. May be null.
+  void set_limit(const Limit* limit) { limit_ = limit; }
 
  private:
   bool touches_copied(TaskId task) const;
@@ -61,8 +63,15 @@ class Improve {
   std::int32_t with_followers(std::vector<std::int32_t>& group) const;
   bool put_before(const std::vector<std::int32_t>& group, std::int32_t to);
 
+  // Asks the limit now and then: a move takes far longer than a run that stays.
+  bool late(std::int64_t moves) const {
+    return limit_ != nullptr && moves % kBetweenQuestions == 0 && limit_->time_is_up();
+  }
+  static constexpr std::int64_t kBetweenQuestions = 256;  // moves
+
   Timeline* line_;
   Drops* drops_;
+  const Limit* limit_ = nullptr;
   Trade trade_;
   Rng rng_;
   std::vector<double> bytes_up_to_;  // by buffer, of it and those before

@@ -27,9 +27,11 @@ class Driver {
         target_(target),
         aim_(options.aim),
         effort_(options.effort),
-        stop_(cpu_seconds() + options.time_limit),
-        halt_(options.stop),
-        tree_(items.sections()) {}
+        limit_(options.time_limit, -1),
+        tree_(items.sections()) {
+    limit_.watch(options.stop);
+    limit_.ask(options.go_on);
+  }
 
   Layout run() {
     bound_ = items_.lower_bound;
@@ -61,10 +63,8 @@ class Driver {
  private:
   bool done() const {
     return best_.height <= target_ || best_.height <= bound_ || (aim_ && bound_ > target_) ||
-           (effort_ >= 0 && nodes_ >= effort_) || time_is_up();
+           (effort_ >= 0 && nodes_ >= effort_) || limit_.time_is_up();
   }
-
-  bool time_is_up() const { return (halt_ != nullptr && *halt_) || cpu_seconds() > stop_; }
 
   void keep(Layout layout) {
     if (best_.offsets.empty() || layout.height < best_.height) best_ = std::move(layout);
@@ -85,7 +85,7 @@ class Driver {
       std::vector<std::int32_t> order = order_by(items_, rule);
       keep(fit(items_, order, kind, tree_).layout);
       if (k < kImproved) improvers_.emplace_back(items_, std::move(order), kind, k);
-      if (best_.height <= target_ || best_.height <= bound_ || time_is_up()) return;
+      if (best_.height <= target_ || best_.height <= bound_ || limit_.time_is_up()) return;
     }
   }
 
@@ -164,7 +164,7 @@ class Driver {
   bool attempt(Exact& exact, const Orders& orders, Units height, std::int64_t nodes, std::int64_t tries,
                std::int64_t round) {
     for (std::int64_t k = 0; k < tries && !done(); ++k) {
-      Budget budget{nodes, stop_, halt_};
+      Budget budget{nodes, &limit_};
       if (effort_ >= 0) budget.nodes = std::min(budget.nodes, effort_ - nodes_);
       const std::int64_t given = budget.nodes;
       Layout layout;
@@ -203,8 +203,7 @@ class Driver {
   const Units target_;
   const bool aim_;
   const std::int64_t effort_;
-  const double stop_;
-  const std::atomic<bool>* halt_;
+  Limit limit_;
   std::int64_t nodes_ = 0;
   Units bound_ = 0;  // no packing is lower
   AddressTree tree_;

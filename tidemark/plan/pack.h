@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct PackOptions {
   std::int64_t effort =
       -1;  // search nodes; the result depends on it alone when the time limit is not reached
   const std::atomic<bool>* stop = nullptr;  // once it is set: ends soon, with the best so far
+  std::function<bool()> go_on;              // likewise once it says no; asked now and then
 };
 
 struct Packing {

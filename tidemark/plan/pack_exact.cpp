@@ -200,8 +200,7 @@ bool Exact::Search::solve_parts(std::size_t first, std::size_t last) {
 
 bool Exact::Search::solve(std::size_t first, std::size_t last) {
   if (--budget_->nodes < 0 ||
-      ((budget_->nodes & 1023) == 0 &&
-       (cpu_seconds() > budget_->stop || (budget_->halt != nullptr && *budget_->halt)))) {
+      ((budget_->nodes & 1023) == 0 && budget_->limit != nullptr && budget_->limit->time_is_up())) {
     stopped_ = true;
     return false;
   }

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/pack_items.h"
 
 namespace tidemark::plan::packing {
@@ -16,9 +16,8 @@ namespace tidemark::plan::packing {
 enum class Answer { found, impossible, stopped };
 
 struct Budget {
-  std::int64_t nodes = 0;                   // left; counts down
-  double stop = 0;                          // process CPU time at which to give up
-  const std::atomic<bool>* halt = nullptr;  // or when it is set
+  std::int64_t nodes = 0;        // left; counts down
+  const Limit* limit = nullptr;  // when to give up; may be null
 };
 
 class Exact {

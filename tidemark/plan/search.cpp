@@ -44,6 +44,7 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
       best_seconds_(std::numeric_limits<double>::infinity()),
       least_peak_(std::numeric_limits<Bytes>::max()) {
   drops_.set_limit(&limit);
+  improve_.set_limit(&limit);
   double bytes = 0;
   for (const Bytes b : model.size) bytes += static_cast<double>(b);
   mean_size_ = std::max(1.0, bytes / std::max(1, model.buffers));

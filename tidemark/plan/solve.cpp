@@ -109,7 +109,7 @@ class Solver {
   }
 
   // Never worse than the plan to start from, which may be one that the search has no moves to or from.
-  void take_given(Plan& plan) const {
+  void take_given(Plan& plan) {
     if (options_.warm_start == nullptr || !options_.reorder || !options_.recompute || !options_.makers ||
         !options_.in_place || !options_.tiers)
       return;
@@ -313,11 +313,13 @@ class Solver {
   }
 
   // A share of the time, while there is that much.
-  void pack(Plan& plan, double share) const {
+  void pack(Plan& plan, double share) {
     double seconds = std::min(share * options_.time_limit, options_.time_limit - limit_.elapsed());
     if (stopped_) seconds = std::min(seconds, kHasty);
-    place(problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds),
-          options_.effort >= 0);
+    place(
+        problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds),
+        options_.effort >= 0,
+        stopped_ ? std::function<bool()>() : [this] { return go_on("offsets", best_); });
   }
 
   // Offsets; where packing leaves many holes, in another order of the same runs. Returns the bytes for which there is no place.
