@@ -153,14 +153,14 @@ TEST(SolveOptions, WhateverIsOnOrOffTheAnswerChecksAndKeepsToIt) { solve_under_a
 
 const bool registered = register_parts("SlowSolve", "AnyOptions", 20'000, 32, solve_under_any_options);
 
-// A plan that the search has no way to is kept where it is given, and nothing is said of all plans: `other` reads what is made behind
-// `update`'s place, and `use` reads the new version before `other`'s.
+// A plan that the search has no way to is kept where it is given, and nothing is said of all plans: `other` reads what an optional
+// task alone makes, behind `update`'s place, and `use` reads the new version before `other`'s.
 TEST(SolveOptions, AWarmStartIsNeverLost) {
   const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "stand-in",
     "buffers": [{"name": "w", "bytes": 4, "resident": true}, {"name": "y", "bytes": 1}, {"name": "z", "bytes": 1}],
     "tasks": [{"name": "update", "reads": [0], "writes": [0], "seconds": 5, "workspace": 8, "once": true},
               {"name": "use", "reads": [0], "writes": [1], "seconds": 1},
-              {"name": "make", "reads": [], "writes": [2], "seconds": 1},
+              {"name": "make", "reads": [], "writes": [2], "seconds": 1, "optional": true},
               {"name": "other", "reads": [0, 2], "writes": [0], "seconds": 1, "optional": true, "instead_of": 0, "once": true}],
     "outputs": [1]})");
   Plan given;

@@ -66,6 +66,35 @@ TEST(StandIns, SeveralTogetherAndOneThatReadsWhatIsMadeLater) {
   }
 }
 
+// What the stand-in reads is made behind the update, and `new` reads the updated value before: with both makers in front of the update,
+// it may run in its place. One that is made from the updated value cannot be.
+TEST(StandIns, OneThatReadsWhatIsMadeBehindReadersOfTheUpdate) {
+  for (const bool from_new : {false, true}) {
+    Problem p;
+    for (const char* name : {"x", "w"}) p.buffers.push_back({.name = name, .bytes = 10, .resident = true});
+    for (const char* name : {"g", "new", "sum", "norm"}) p.buffers.push_back({.name = name, .bytes = 4});
+    p.tasks = {{.name = "grad", .reads = {0}, .writes = {2}, .seconds = 1},
+               {.name = "update", .reads = {1, 2}, .writes = {1}, .seconds = 20, .once = true},
+               {.name = "new", .reads = {1}, .writes = {3}, .seconds = 1},
+               {.name = "sum", .reads = {from_new ? 3 : 2}, .writes = {4}, .seconds = 1},
+               {.name = "norm", .reads = {4}, .writes = {5}, .seconds = 1},
+               {.name = "other",
+                .reads = {1, 2, 5},
+                .writes = {1},
+                .seconds = 2,
+                .once = true,
+                .optional = true,
+                .instead_of = 1}};
+    p.outputs = {3, 5};
+    ASSERT_EQ(verify(p), "");
+    const Plan plan = solve(p, {.budget = 40, .time_limit = 1e9, .effort = 60});
+    EXPECT_EQ(check(p, plan), "");
+    EXPECT_EQ(plan.seconds, from_new ? 24 : 6);
+    EXPECT_EQ(plan.seconds, fastest(p, 40).seconds);
+    EXPECT_EQ(verify_proof(p, plan), "");
+  }
+}
+
 // Many updates, half of which have a faster way that wants no more: it is taken without a search of its own, within the time, and the same
 // for the same rounds.
 TEST(StandIns, OnesThatWantNoMoreAreTakenInLongLists) {

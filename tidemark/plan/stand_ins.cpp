@@ -86,11 +86,52 @@ void put_here(Roles& roles, std::size_t o) {
   tasks[at(place)].instead_of = static_cast<TaskId>(o);
 }
 
+// The tasks in another order; `order` says which stands where.
+void put_in_order(Roles& roles, const std::vector<TaskId>& order) {
+  const Roles was = roles;
+  std::vector<TaskId> now(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) now[at(order[i])] = static_cast<TaskId>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    Task& t = roles.problem.tasks[i] = was.problem.tasks[at(order[i])];
+    if (t.instead_of >= 0) t.instead_of = now[at(t.instead_of)];
+    roles.id[i] = was.id[at(order[i])];
+  }
+}
+
+// In the place of the one it stands in for, with what makes its reads brought before it: that stands behind, and others read the update
+// before it does.
+void bring_forward(Roles& roles, std::size_t o) {
+  const auto& tasks = roles.problem.tasks;
+  const auto place = at(tasks[o].instead_of);
+  if (place > o) return put_there(roles, o);
+  // Backwards from the stand-in: what is read and not made yet. The last maker before is the one whose version is read.
+  std::set<BufferId> wanted(tasks[o].reads.begin(), tasks[o].reads.end());
+  for (const BufferId b : tasks[o].writes) wanted.erase(b);
+  std::vector<TaskId> made;
+  for (std::size_t t = o; t-- > place + 1;) {
+    const Task& task = tasks[t];
+    const auto is_wanted = [&](BufferId b) { return wanted.contains(b); };
+    if (task.optional || std::none_of(task.writes.begin(), task.writes.end(), is_wanted)) continue;
+    for (const BufferId b : task.writes) wanted.erase(b);
+    wanted.insert(task.reads.begin(), task.reads.end());
+    made.push_back(static_cast<TaskId>(t));
+  }
+  std::vector<TaskId> order;
+  for (std::size_t t = 0; t < place; ++t) order.push_back(static_cast<TaskId>(t));
+  order.insert(order.end(), made.rbegin(), made.rend());
+  for (std::size_t t = place; t < tasks.size(); ++t) {
+    if (std::find(made.begin(), made.end(), static_cast<TaskId>(t)) == made.end())
+      order.push_back(static_cast<TaskId>(t));
+  }
+  put_in_order(roles, order);
+  put_there(roles, o);
+}
+
 // With stand-in `task` of the problem as given.
 std::optional<Roles> take(const Values& given, const Roles& from, TaskId task) {
   const auto o = at(static_cast<TaskId>(std::find(from.id.begin(), from.id.end(), task) - from.id.begin()));
   if (!from.problem.tasks[o].optional) return {};
-  for (const auto put : {put_there, put_here}) {
+  for (const auto put : {put_there, put_here, bring_forward}) {
     Roles roles = from;
     put(roles, o);
     if (is_same(given, roles)) return roles;
