@@ -345,6 +345,28 @@ TEST(Solve, BoundsEndWhenProgressSaysSo) {
   }
 }
 
+// A long chain of layers with far too little time for a cut: simple ways find a plan then, and so does solve.
+TEST(Solve, FindsAPlanInALargeProblemWithNextToNoTime) {
+  constexpr int n = 10000;
+  Problem p;
+  p.buffers = {{.bytes = 10, .resident = true}};
+  for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({.bytes = 100 + i % 7});
+  for (int i = 0; i < n; ++i)
+    p.tasks.push_back({.reads = {i}, .writes = {i + 1}, .seconds = i % 3 == 0 ? 5.0 : 1.0});
+  for (int i = 0; i < n; ++i)
+    p.tasks.push_back(
+        {.reads = i > 0 ? std::vector{n + i, n - i} : std::vector{n}, .writes = {n + i + 1}, .seconds = 2});
+  p.outputs = {2 * n};
+  const Bytes budget = budget_at(p, 0.6);
+  const Plan simple =
+      run_planner(*find_planner("sqrt_n"), p, {.budget = budget, .time_limit = 0.02, .offsets = false});
+  ASSERT_TRUE(has_plan(simple)) << simple.reason;
+  const Plan plan = solve(p, {.budget = budget, .time_limit = 0.02, .offsets = false});
+  ASSERT_TRUE(has_plan(plan)) << plan.reason;
+  EXPECT_EQ(check(p, plan), "");
+  EXPECT_LE(plan.seconds, simple.seconds);
+}
+
 TEST(Solve, WithoutABudgetRunsEverythingOnce) {
   const Problem p = random_problem(3, plain(20));
   const Plan plan = solve(p, rounds(-1, 0));

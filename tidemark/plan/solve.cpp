@@ -44,6 +44,10 @@ constexpr double kWhole = 0.25;       // of what is left, to look at every state
 constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
 constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
 constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
+constexpr double kForACut =
+    1.4e-5;  // seconds for each task: with less, the first cut may not come to its end
+constexpr double kSimple = 0.7,
+                 kSimpler = 0.3;  // of the time, for a plan made in a simple way where there is so little
 constexpr std::int32_t kMostForGreedy = 500;     // tasks, for plans of greedy ways as starts beside copies
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
@@ -207,7 +211,7 @@ class Solver {
     if (near_by.empty() || !search.start_from_offer(near_by)) {
       if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
       if (!whole.runs.empty()) search.offer(whole.runs);
-      if (again == 0) offer_greedy(search, live);
+      if (again == 0) offer_simple(search, live);
       search.start();
     }
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
@@ -232,23 +236,37 @@ class Solver {
     return search.best();
   }
 
-  // Where copies are on offer the search begins with them; second runs beside what has to be copied anyway may be faster.
-  void offer_greedy(Search& search, Bytes live) {
-    if (!model_.has_copies() || !options_.recompute || !options_.reorder || model_.tasks > kMostForGreedy)
-      return;
-    for (const char* name : {"greedy", "linearised_greedy"}) {
-      const Plan plan = run_planner(*find_planner(name), problem_,
-                                    {.budget = live,
-                                     .time_limit = 0.02 * options_.time_limit,
-                                     .effort = options_.effort,
-                                     .seed = options_.seed,
-                                     .offsets = false,
-                                     .makers = options_.makers,
-                                     .in_place = options_.in_place,
-                                     .bounds = false,
-                                     .progress = [this](const Progress&) { return go_on("start", best_); }});
-      if (has_plan(plan)) search.offer(runs_of_steps(model_, plan.steps));
+  bool hasty() const {
+    return options_.effort < 0 && options_.time_limit < kForACut * static_cast<double>(model_.tasks);
+  }
+
+  // Where copies are on offer the search begins with them; second runs beside what has to be copied anyway may be faster. And a plan made in a
+  // simple way is better than none, where there is no time for more.
+  void offer_simple(Search& search, Bytes live) {
+    if (!options_.recompute || !options_.reorder) return;
+    if (model_.has_copies()) {
+      if (model_.tasks > kMostForGreedy) return;
+      for (const char* name : {"greedy", "linearised_greedy"}) offer_plan_of(name, 0.02, search, live);
+    } else if (hasty()) {
+      for (const auto& [name, share] :
+           {std::pair{"greedy", kSimple}, {"critical_path", kSimpler}, {"sqrt_n", kSimpler}}) {
+        if (offer_plan_of(name, share, search, live)) return;
+      }
     }
+  }
+
+  bool offer_plan_of(const char* planner, double share, Search& search, Bytes live) {
+    const Plan plan = run_planner(*find_planner(planner), problem_,
+                                  {.budget = live,
+                                   .time_limit = share * options_.time_limit,
+                                   .effort = options_.effort,
+                                   .seed = options_.seed,
+                                   .offsets = false,
+                                   .makers = options_.makers,
+                                   .in_place = options_.in_place,
+                                   .bounds = false,
+                                   .progress = [this](const Progress&) { return go_on("start", best_); }});
+    return has_plan(plan) && search.offer(runs_of_steps(model_, plan.steps)) && search.found();
   }
 
   bool fits(const std::vector<TaskId>& runs, Bytes live) const {
