@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tidemark/base/random.h"
 
 namespace tidemark::plan {
@@ -35,9 +33,7 @@ std::vector<Interval> full_rectangle(Rng& rng, int pieces) {
   return intervals;
 }
 
-packing::Budget nodes(std::int64_t count) {
-  return {.nodes = count, .stop = std::numeric_limits<double>::max()};
-}
+packing::Budget nodes(std::int64_t count) { return {.nodes = count}; }
 
 TEST(PackEject, WhatItFindsPassesTheCheckAndIsTheSameTwice) {
   Rng rng(5);

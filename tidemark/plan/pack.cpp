@@ -109,7 +109,7 @@ class Driver {
     const std::int64_t tries = aim_ ? 1 : 3;
     const std::int64_t nodes = (aim_ ? 2 : 8) * dive() << std::min<std::int64_t>(round, 30);
     for (std::int64_t k = 0; k < tries && !done() && (aim_ || best_.height - bound_ > least_step());) {
-      Budget budget{nodes, stop_, halt_};
+      Budget budget{nodes, &limit_};
       if (effort_ >= 0) budget.nodes = std::min(budget.nodes, effort_ - nodes_);
       const std::int64_t given = budget.nodes;
       Layout layout;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/pack_greedy.h"
 #include "tidemark/plan/pack_places.h"
 
@@ -23,6 +22,9 @@ bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
   const double mean = sum / static_cast<double>(lives.size());
   Places places(std::move(lives), height, seed);
   std::vector<std::int32_t> out;  // the next one last
+  const auto late = [&] {
+    return budget.nodes % kToLook == 0 && budget.limit != nullptr && budget.limit->time_is_up();
+  };
   for (const std::int32_t i : order_by(items, Rule::size_start)) {
     const Places::Found found = places.find(i);
     if (found.dear > 0)
@@ -30,12 +32,10 @@ bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
     else
       places.put(i, found, out);
     --budget.nodes;
+    if (late()) return false;
   }
   for (; !out.empty(); --budget.nodes) {
-    if (budget.nodes <= 0) return false;
-    if (budget.nodes % kToLook == 0 &&
-        (cpu_seconds() > budget.stop || (budget.halt != nullptr && *budget.halt)))
-      return false;
+    if (budget.nodes <= 0 || late()) return false;
     const std::int32_t i = out.back();
     out.pop_back();
     const Places::Found found = places.find(i);

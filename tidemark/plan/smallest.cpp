@@ -82,7 +82,6 @@ class Smallest {
   }
 
  private:
-  // Packing goes by the time alone and is not interrupted.
   double packing_seconds(double share) const {
     return counted_ ? 0.25 : std::clamp(share * options_.time_limit, 0.02, 1.0);
   }
@@ -99,7 +98,8 @@ class Smallest {
   bool take_steps(const std::vector<Step>& steps, double to_pack) {
     Plan plan = named(problem_, plan_of(problem_, steps));
     if (plan.live_peak >= result_.budget || !tried_.insert(plan.live_peak).second) return false;
-    if (options_.offsets) place(problem_, plan, -1, packing_seconds(to_pack), counted_);
+    if (options_.offsets)
+      place(problem_, plan, -1, packing_seconds(to_pack), counted_, [this] { return go_on(); });
     return take(std::move(plan));
   }
 
