@@ -104,6 +104,23 @@ TEST(SolveTiers, NoTinyPlanIsSlowerThanTheBest) {
   EXPECT_GT(beyond_the_floor, 30);
 }
 
+// Makers that are left away are tasks without a use: whoever plans with them has to leave them out too.
+TEST(SolveTiers, OptionalTasksThatMakeNothingNeverRun) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    Rng rng(seed * 29 + 11);
+    Problem p = mirrored_problem(rng, {.half = 5, .rates = 60, .ends_there = true});
+    const auto made = static_cast<TaskId>(p.tasks.size());
+    for (int k = 0; k < 6; ++k) p.tasks.push_back({.name = "idle", .kind = "idle", .optional = true});
+    const Plan plan = solve(p, rounds(store_all_live_peak(p) * 7 / 10));
+    EXPECT_EQ(check(p, plan), "") << seed;
+    found += has_plan(plan);
+    for (const Step& s : plan.steps)
+      EXPECT_FALSE(s.kind == Step::Kind::run && s.id >= made) << "seed " << seed;
+  }
+  EXPECT_GT(found, 3);
+}
+
 // b0 fills the tier and nothing needs it: what ends there fits only once it is discarded.
 Problem full_tier() {
   return read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "full",

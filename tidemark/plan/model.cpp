@@ -107,7 +107,9 @@ Model::Model(const Problem& p, const ModelOptions& options)
     writes.end_row();
     updates.end_row();
     can_repeat.push_back(!task.once && !is_update);
-    allowed.push_back(!task.optional || (options.makers && !is_update));
+    // One that makes nothing and stands in for nothing, as makers that are left away become, has no use.
+    const bool idle = task.writes.empty() && task.instead_of < 0;
+    allowed.push_back(!task.optional || (options.makers && !is_update && !idle));
     leaves_out |= options.makers && task.optional && is_update;
     any_pair |= !task.in_place.empty();
     if (!task.optional) order.push_back(static_cast<TaskId>(t));
