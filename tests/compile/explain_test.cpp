@@ -8,6 +8,7 @@
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
+#include "tidemark/ops/norm.h"
 #include "tidemark/ops/reduce.h"
 
 namespace tidemark {
@@ -77,6 +78,22 @@ TEST(Memory, RowsAddUpToThePeakAtEveryBudget) {
       EXPECT_GE(kept, 5 * 256 * 16 * 4) << "every layer's result waits for the backward pass";
     }
   }
+}
+
+// Plans count what a task works in by the alignment, as they count buffers.
+TEST(Memory, AWorkspaceOfAnySizeIsExplained) {
+  auto f = compile(value_and_grad([](const Tensor& x, const Tensor& scale, const Tensor& shift) {
+    return mean(square(batch_norm_training(x, scale, shift).y));
+  }));
+  const Compiled& c = f.plan_for(full({2, 8, 2, 4}, 0.5), ones({8}), zeros({8}));
+  const auto& tasks = c.problem().tasks;
+  ASSERT_TRUE(std::any_of(tasks.begin(), tasks.end(), [&](const plan::Task& t) {
+    return t.workspace % c.problem().align != 0;
+  })) << "nothing to look at";
+  Bytes sum = 0;
+  for (const MemoryRow& row : c.memory()) sum += row.bytes;
+  EXPECT_EQ(sum, c.peak_predicted());
+  EXPECT_EQ(c.memory().back().bytes, 0) << c.memory().back().what;
 }
 
 TEST(Memory, GradientsAreToldFromActivations) {

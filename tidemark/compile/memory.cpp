@@ -108,7 +108,7 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
         state[at(b)] = again ? State::again : State::first;
     }
     if (s == peak_step) {
-      workspace = task.workspace;
+      workspace = round_up(task.workspace, problem.align);
       for (const auto& [from, to] : step.in_place) in_place_of[at(to)] = from;
     } else {
       for (const auto& [from, to] : step.in_place) state[at(from)] = State::absent;
