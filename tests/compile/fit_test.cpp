@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
@@ -35,6 +36,12 @@ const auto arguments = [](std::int64_t batch) {
 // By rounds, whatever the machine.
 const FitOptions kQuick{.solve = {.time_limit = 60, .effort = 200}, .retries = 0};
 
+// The problem as it is posed, solved: the search over sizes is the same for what compile plans, at a fraction of the time.
+Fit largest(Bytes budget, FitOptions options) {
+  options.budget = budget;
+  return largest_fit(posed_at(value_and_grad(loss), {}, arguments), options);
+}
+
 bool fits(std::int64_t batch, Bytes budget) {
   const plan::Problem p = posed_at(value_and_grad(loss), {}, arguments)(batch);
   return plan::solve(p, {.budget = budget, .time_limit = 60, .effort = 200}).status <= plan::Plan::Status::feasible;
@@ -42,7 +49,7 @@ bool fits(std::int64_t batch, Bytes budget) {
 
 TEST(Fit, LargestBatchFitsAndTheNextDoesNot) {
   const Bytes budget = 200'000;
-  const Fit fit = max_batch(value_and_grad(loss), budget, arguments, {}, kQuick);
+  const Fit fit = largest(budget, kQuick);
   ASSERT_GT(fit.n, 1);
   EXPECT_LE(fit.plan.peak, budget);
   EXPECT_EQ(plan::check(fit.problem, fit.plan), "");
@@ -54,11 +61,11 @@ TEST(Fit, LargestBatchFitsAndTheNextDoesNot) {
 TEST(Fit, MultiplesAndLimitsAreKept) {
   FitOptions options = kQuick;
   options.multiple_of = 16;
-  const Fit fit = max_batch(value_and_grad(loss), 200'000, arguments, {}, options);
+  const Fit fit = largest(200'000, options);
   EXPECT_EQ(fit.n % 16, 0);
   EXPECT_FALSE(fits(fit.n + 16, 200'000));
   options.most = 32;
-  EXPECT_EQ(max_batch(value_and_grad(loss), 200'000, arguments, {}, options).n, 32);
+  EXPECT_EQ(largest(200'000, options).n, 32);
 }
 
 TEST(Fit, NothingFitsATinyBudgetAndItSaysWhy) {
@@ -72,14 +79,16 @@ TEST(Fit, NothingFitsATinyBudgetAndItSaysWhy) {
 TEST(Fit, ALimitOnTheOverheadFitsNoMore) {
   FitOptions options = kQuick;
   options.most_overhead = 0;
-  const Fit none = max_batch(value_and_grad(loss), 200'000, arguments, {}, options);
-  const Fit any = max_batch(value_and_grad(loss), 200'000, arguments, {}, kQuick);
+  const Fit none = largest(200'000, options);
+  const Fit any = largest(200'000, kQuick);
   EXPECT_LT(none.n, any.n);
   EXPECT_DOUBLE_EQ(none.overhead(), 0);
 }
 
 TEST(Fit, BestBatchIsAsFastAsEverySizeLookedAt) {
-  const Fit fit = best_batch(value_and_grad(loss), 200'000, arguments, {}, kQuick);
+  FitOptions options = kQuick;
+  options.budget = 200'000;
+  const Fit fit = best_fit(posed_at(value_and_grad(loss), {}, arguments), options);
   ASSERT_GT(fit.n, 0);
   for (const FitTry& t : fit.tried) {
     if (t.fits) {
@@ -116,6 +125,67 @@ TEST(Fit, TheMostThatWasAskedForHasNothingAbove) {
   EXPECT_EQ(fit.n, 4);
   EXPECT_EQ(fit.refused, 0);
   EXPECT_TRUE(fit.proven);
+}
+
+// What compile would be refused is no size that fits, and what it does fits.
+const FitOptions kShort{.most = 4096, .solve = {.time_limit = 0.05}, .retries = 0};
+
+Compiled& compiled_at(Function<decltype(value_and_grad(loss))>& f, std::int64_t n) {
+  return f.plan_for(shapes_of_net(), abstract({{n, 32}, DType::f32}));
+}
+
+constexpr Bytes kRow = 32 * 4,
+                kWeights =
+                    6 * 32 * kRow;  // a sample of a layer's result; resident with the samples themselves
+
+TEST(Fit, PinsAreHeld) {
+  constexpr Bytes kBudget = 200'000;
+  const CompileOptions pinned{.pins = {{"*", keep}}};
+  const Fit fit = max_batch(value_and_grad(loss), kBudget, arguments, pinned, kShort);
+  ASSERT_GT(fit.n, 0);
+  EXPECT_LE(kWeights + 7 * kRow * fit.n, kBudget) << "every layer's result waits for the backward pass";
+  EXPECT_EQ(plan::check(fit.problem, fit.plan), "");
+  auto f = compile(value_and_grad(loss), {.memory = kBudget, .pins = pinned.pins});
+  EXPECT_LE(compiled_at(f, fit.n).peak_predicted(), kBudget);
+}
+
+TEST(Fit, OptionsThatCompileRefusesAreRefused) {
+  const auto ask = [](const CompileOptions& options) {
+    return max_batch(value_and_grad(loss), 200'000, arguments, options, kShort);
+  };
+  EXPECT_THROW(ask({.pins = {{"nonsense", keep}}}), Error);
+  EXPECT_THROW(ask({.allow = {"nonsense"}}), Error);
+  EXPECT_THROW(ask({.planner = "nonsense"}), Error);
+  EXPECT_THROW(ask({.micro_batches = {2, {7}}}), Error);
+}
+
+TEST(Fit, LoopsAreFittedToTheBudget) {
+  constexpr Bytes kBudget = 128'000;
+  const auto looped = value_and_grad([](const Net& net, const Tensor& x) {
+    return mean(square(scan(40, x, [&](const Tensor& h) { return tanh(matmul(h, net.w[0])); })));
+  });
+  const Fit fit = max_batch(looped, kBudget, arguments, {}, kShort);
+  EXPECT_GT(40 * kRow * fit.n, kBudget) << "not every state is kept";
+  EXPECT_EQ(plan::check(fit.problem, fit.plan), "");
+  EXPECT_FALSE(fit.proven) << "what is proven with these areas is not of others";
+  auto f = compile(looped, {.memory = kBudget});
+  EXPECT_LE(f.plan_for(shapes_of_net(), abstract({{fit.n, 32}, DType::f32})).peak_predicted(), kBudget);
+}
+
+TEST(Fit, BatchesAreSplit) {
+  constexpr Bytes kBudget = 200'000;
+  // As a whole, a layer's result and two gradients of its size meet beside the samples.
+  constexpr std::int64_t kWhole = (kBudget - kWeights) / (4 * kRow);
+  CompileOptions options;
+  options.micro_batches = 4;
+  const Fit parts = max_batch(value_and_grad(loss), kBudget, arguments, options, kShort);
+  EXPECT_EQ(parts.n % 4, 0);
+  EXPECT_GT(parts.n, kWhole);
+  options.micro_batches = may_split;
+  FitOptions even = kShort;
+  even.least = even.most = 384;
+  static_assert(384 > kWhole);
+  EXPECT_EQ(max_batch(value_and_grad(loss), kBudget, arguments, options, even).n, 384);
 }
 
 // What a size needs is not known from one search that found no plan: a bound tells, or another with more rounds.

@@ -21,6 +21,32 @@ int state_tensors(int state, const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.begin() + state, 0);
 }
 
+void settle_arguments(Graph& graph, CompileOptions& options, const std::vector<int>& counts) {
+  const int state = state_tensors(options.state, counts);
+  if (state > static_cast<int>(graph.outputs.size()))
+    fail(Error::Kind::usage,
+         "[compile] {} state tensors vs {} results; return the next version of the state first", state,
+         graph.outputs.size());
+  for (int i = 0; i < state; ++i) {
+    const Value& old = graph.value(graph.inputs[static_cast<std::size_t>(i)]);
+    const Type& next = graph.type(graph.outputs[static_cast<std::size_t>(i)]);
+    if (old.type != next)
+      fail(Error::Kind::usage,
+           "[compile] state {}{} is {} vs {} returned; return the next version of the state first", i,
+           old.name.empty() ? "" : " (" + old.name + ")", to_string(old.type), to_string(next));
+    graph.updates.emplace_back(i, i);
+  }
+  std::vector<int> first{0};  // tensor of each argument
+  for (const int n : counts) first.push_back(first.back() + n);
+  options.micro_batches.arguments = first.back();
+  for (const int i : options.micro_batches.batch) {
+    if (i < 0 || i >= static_cast<int>(counts.size()))
+      fail(Error::Kind::usage, "[micro_batches] argument {} vs {} arguments", i, counts.size());
+    for (int t = first[static_cast<std::size_t>(i)]; t < first[static_cast<std::size_t>(i) + 1]; ++t)
+      options.micro_batches.inputs.push_back(t);
+  }
+}
+
 namespace {
 std::vector<Type> types_of(const Tensors& tensors) {
   std::vector<Type> types;
@@ -68,10 +94,6 @@ CompileCache::Entry& CompileCache::make(const Tensors& inputs, const std::vector
                                         const std::string& key, const std::vector<int>& counts,
                                         const Trace& f) {
   std::vector<Type> types = types_of(inputs);
-  std::vector<int> first{0};  // tensor of each argument
-  for (const int n : counts) first.push_back(first.back() + n);
-  const auto argument = [&](int i) { return first[static_cast<std::size_t>(i)]; };
-  const int state = state_tensors(options_.state, counts);
   const auto builder = Builder::make();
   Tensors traced;
   for (std::size_t i = 0; i < inputs.size(); ++i) traced.push_back(builder->input(types[i], names[i]));
@@ -79,29 +101,10 @@ CompileCache::Entry& CompileCache::make(const Tensors& inputs, const std::vector
   auto entry = std::make_unique<Entry>();
   Graph graph = builder->finish(results);
   entry->captures = builder->captures();
-  if (state > static_cast<int>(results.size())) {
-    fail(Error::Kind::usage,
-         "[compile] {} state tensors vs {} results; return the next version of the state first",
-         state, results.size());
-  }
-  for (int i = 0; i < state; ++i) {
-    if (types[static_cast<std::size_t>(i)] != results[static_cast<std::size_t>(i)].type()) {
-      fail(Error::Kind::usage,
-           "[compile] state {}{} is {} vs {} returned; return the next version of the state first", i,
-           names[static_cast<std::size_t>(i)].empty() ? "" : " (" + names[static_cast<std::size_t>(i)] + ")", to_string(types[static_cast<std::size_t>(i)]),
-           to_string(results[static_cast<std::size_t>(i)].type()));
-    }
-    graph.updates.emplace_back(i, i);
-  }
   entry->types = std::move(types);
   entry->key = key;
   CompileOptions options = options_;
-  options.micro_batches.arguments = static_cast<int>(inputs.size());
-  for (const int i : options.micro_batches.batch) {
-    if (i < 0 || i >= static_cast<int>(counts.size()))
-      fail(Error::Kind::usage, "[micro_batches] argument {} vs {} arguments", i, counts.size());
-    for (int t = argument(i); t < argument(i + 1); ++t) options.micro_batches.inputs.push_back(t);
-  }
+  settle_arguments(graph, options, counts);
   entry->compiled = std::make_unique<Compiled>(std::move(graph), options, device_, arena_);
   entries_.push_back(std::move(entry));
   return *entries_.back();

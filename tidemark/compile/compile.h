@@ -18,6 +18,9 @@
 
 namespace tidemark {
 
+// Makes the first arguments of a traced function its state and notes which tensors are the arguments that are cut. `counts`: of tensors in
+// each argument. Throws Error(usage) where there are not so many arguments, or the results do not begin with the next version of the state.
+TIDEMARK_API void settle_arguments(Graph& graph, CompileOptions& options, const std::vector<int>& counts);
 // What compiling the graph would plan, with the kernel of each task; nothing is allocated or run.
 TIDEMARK_API Posed posed_of(const Graph& graph, const CompileOptions& options);
 TIDEMARK_API plan::Problem posed_problem_of(Graph graph, const CompileOptions& options);
@@ -190,9 +193,9 @@ class Function {
 template <typename F, typename... Args>
 plan::Problem posed_problem(F f, const CompileOptions& options, const Args&... args) {
   Graph graph = trace(std::move(f), args...);
-  const int state = state_tensors(options.state, {static_cast<int>(flatten(args).size())...});
-  for (int i = 0; i < state; ++i) graph.updates.emplace_back(i, i);
-  return posed_problem_of(std::move(graph), options);
+  CompileOptions settled = options;
+  settle_arguments(graph, settled, {static_cast<int>(flatten(args).size())...});
+  return posed_problem_of(std::move(graph), settled);
 }
 
 template <typename F>

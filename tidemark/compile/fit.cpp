@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tidemark/compile/loops.h"
+#include "tidemark/compile/parts.h"
 #include "tidemark/plan/budget.h"
 
 namespace tidemark {
@@ -11,7 +13,8 @@ namespace {
 
 class Fitting {
  public:
-  Fitting(const PoseAt& pose_at, const FitOptions& options) : pose_at_(pose_at), options_(options) {
+  Fitting(const PoseAt& pose_at, const FitOptions& options, const PlanAt& plan_at)
+      : pose_at_(pose_at), plan_at_(plan_at), options_(options) {
     if (options.budget < 0) fail(Error::Kind::usage, "[fit] a budget is needed, in bytes");
     if (!(options.more_time >= 1))
       fail(Error::Kind::usage, "[fit] {} times the time is not more", options.more_time);
@@ -154,10 +157,15 @@ class Fitting {
       solve.effort = static_cast<std::int64_t>(static_cast<double>(solve.effort) * times);
     FitTry tried{.n = n, .time_limit = solve.time_limit};
     std::string why;
-    plan::Problem problem;
+    SizedPlan sized;
     bool posed = true;
     try {
-      problem = pose_at_(n);
+      sized.problem = pose_at_(n);
+      tried.seconds_floor = plan::floor_seconds(sized.problem);
+      if (plan_at_)
+        sized = plan_at_(n, solve);
+      else
+        sized.plan = plan::solve(sized.problem, solve);
     } catch (const Error& e) {
       if (e.kind() != Error::Kind::usage || best_.tried.empty()) throw;
       posed = false;
@@ -165,26 +173,25 @@ class Fitting {
       why = e.what();
     }
     if (posed) {
-      plan::Plan plan = plan::solve(problem, solve);
-      tried.seconds_floor = plan::floor_seconds(problem);
+      plan::Plan& plan = sized.plan;
       if (plan::has_plan(plan)) {
         tried.peak = plan.peak;
         tried.seconds = plan.seconds;
         tried.fits = plan.seconds <= tried.seconds_floor * (1 + options_.most_overhead);
-        tried.proven = !tried.fits && plan.seconds_bound && !plan.bound_order_given &&
+        tried.proven = !tried.fits && sized.bounds_hold && plan.seconds_bound && !plan.bound_order_given &&
                        *plan.seconds_bound > tried.seconds_floor * (1 + options_.most_overhead);
         if (!tried.fits)
           why = fmt::format("{:.1f} % over running everything once",
                             100 * (plan.seconds / tried.seconds_floor - 1));
       } else {
         tried.peak = plan.smallest_peak.value_or(0);
-        tried.proven = plan.peak_bound && *plan.peak_bound > options_.budget;
+        tried.proven = sized.bounds_hold && plan.peak_bound && *plan.peak_bound > options_.budget;
         why = plan.reason;
       }
       if (tried.fits && better(plan, n)) {
         best_.n = n;
         best_.seconds_floor = tried.seconds_floor;
-        best_.problem = std::move(problem);
+        best_.problem = std::move(sized.problem);
         best_.plan = std::move(plan);
       }
     }
@@ -195,6 +202,7 @@ class Fitting {
   }
 
   const PoseAt& pose_at_;
+  const PlanAt& plan_at_;
   const FitOptions& options_;
   std::int64_t low_ = 1, high_ = 1, fits_ = 0;
   int level_ = 0;  // of time
@@ -203,9 +211,41 @@ class Fitting {
 
 }  // namespace
 
-Fit largest_fit(const PoseAt& pose_at, const FitOptions& options) {
-  return Fitting(pose_at, options).largest();
+Fit largest_fit(const PoseAt& pose_at, const FitOptions& options, const PlanAt& plan_at) {
+  return Fitting(pose_at, options, plan_at).largest();
 }
-Fit best_fit(const PoseAt& pose_at, const FitOptions& options) { return Fitting(pose_at, options).best(); }
+Fit best_fit(const PoseAt& pose_at, const FitOptions& options, const PlanAt& plan_at) {
+  return Fitting(pose_at, options, plan_at).best();
+}
+
+CompileOptions with_rates(CompileOptions options) {
+  for (TierSpec& tier : options.tiers) tier = measured(std::move(tier));
+  return options;
+}
+
+SizedPlan plan_within(Graph graph, CompileOptions options, const plan::Options& solve) {
+  options = with_rates(std::move(options));
+  if (!options.device) options.device = cpu();
+  options.memory = solve.budget;
+  options.time_limit = solve.time_limit;
+  const auto profile = profile_for(options, *options.device);
+  const PoseOptions pose_options{.threads = options.device->threads(),
+                                 .profile = profile.get(),
+                                 .name = options.name,
+                                 .regions = std::make_shared<RegionCache>(),
+                                 .tiers = options.tiers};
+  // Other areas for loops, and other numbers of parts, are other problems.
+  const bool one = options.micro_batches.parts != 0 && !has_loops(inline_calls(graph));
+  plan::Plan refused{.status = plan::Plan::Status::timed_out};
+  try {
+    PlannedParts found = plan_parts(std::move(graph), options, pose_options, options.tiers,
+                                    {.explain = false, .solve = &solve, .refused = &refused});
+    return {std::move(found.posed.problem), std::move(found.planned.plan), one};
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible) throw;
+    refused.reason = e.what();
+    return {{}, std::move(refused), one};
+  }
+}
 
 }  // namespace tidemark

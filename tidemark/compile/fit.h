@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "tidemark/compile/compile.h"
@@ -58,11 +59,21 @@ struct Fit {
 // The problem at size n. Sizes that cannot be traced at all (a sequence longer than the model's table) may throw
 // Error(usage): they count as not fitting.
 using PoseAt = std::function<plan::Problem(std::int64_t n)>;
+// A size planned: what the problem is by then, and whether what is proven of it (Plan::peak_bound, seconds_bound) holds for every way to
+// plan the size. Where nothing fits, the plan says what was found.
+struct SizedPlan {
+  plan::Problem problem;
+  plan::Plan plan;
+  bool bounds_hold = true;
+};
+using PlanAt = std::function<SizedPlan(std::int64_t n, const plan::Options& solve)>;
 
 // The largest n that fits. Larger sizes are taken to need more: what is proven of one holds for those above it.
-TIDEMARK_API Fit largest_fit(const PoseAt& pose_at, const FitOptions& options);
+// `plan_at`: null: the problem as it is posed is solved.
+TIDEMARK_API Fit largest_fit(const PoseAt& pose_at, const FitOptions& options,
+                             const PlanAt& plan_at = nullptr);
 // The n with the most n per second inside the budget.
-TIDEMARK_API Fit best_fit(const PoseAt& pose_at, const FitOptions& options);
+TIDEMARK_API Fit best_fit(const PoseAt& pose_at, const FitOptions& options, const PlanAt& plan_at = nullptr);
 
 // f at size n: arguments(n) gives a tuple of them; contents are not needed (abstract() will do).
 template <typename F, typename Arguments>
@@ -72,24 +83,50 @@ PoseAt posed_at(F f, CompileOptions options, Arguments arguments) {
   };
 }
 
-// max_batch(step, 8_GiB, [&](std::int64_t batch) { return std::tuple(state, abstract({batch, 784})); }, {.state = 1})
+// What compile plans for the traced function, settled (compile.h), within the budget and time of `solve`: with its pins, makers, tiers and
+// parts, loops fitted to the budget.
+TIDEMARK_API SizedPlan plan_within(Graph graph, CompileOptions options, const plan::Options& solve);
 template <typename F, typename Arguments>
-Fit max_batch(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
-              FitOptions fit = {}) {
-  fit.budget = budget;
-  return largest_fit(posed_at(std::move(f), options, std::move(arguments)), fit);
+PlanAt planned_at(F f, CompileOptions options, Arguments arguments) {
+  return [f = std::move(f), options = std::move(options), arguments = std::move(arguments)](
+             std::int64_t n, const plan::Options& solve) {
+    return std::apply(
+        [&](const auto&... args) {
+          Graph graph = trace(f, args...);
+          CompileOptions settled = options;
+          settle_arguments(graph, settled, {static_cast<int>(flatten(args).size())...});
+          return plan_within(std::move(graph), std::move(settled), solve);
+        },
+        arguments(n));
+  };
 }
-// The same, by another name: arguments(length).
+// With the rates of its tiers, so that they are not measured for every size.
+TIDEMARK_API CompileOptions with_rates(CompileOptions options);
+
+// max_length(f, 8_GiB, [&](std::int64_t length) { return std::tuple(weights, abstract({{8, length}, DType::i32})); }): the largest size for which
+// compile(f, options) has a plan with that budget.
 template <typename F, typename Arguments>
 Fit max_length(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
                FitOptions fit = {}) {
-  return max_batch(std::move(f), budget, std::move(arguments), options, std::move(fit));
+  fit.budget = budget;
+  const CompileOptions rated = with_rates(options);
+  return largest_fit(posed_at(f, rated, arguments), fit, planned_at(f, rated, arguments));
+}
+// max_batch(step, 8_GiB, [&](std::int64_t batch) { return std::tuple(state, abstract({batch, 784})); }, {.state = 1})
+// The same for a batch: micro-batches are equal, so only multiples of their number are looked at.
+template <typename F, typename Arguments>
+Fit max_batch(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
+              FitOptions fit = {}) {
+  fit.multiple_of = std::lcm(fit.multiple_of, std::max(options.micro_batches.parts, 1));
+  return max_length(std::move(f), budget, std::move(arguments), options, std::move(fit));
 }
 template <typename F, typename Arguments>
 Fit best_batch(F f, Bytes budget, Arguments arguments, const CompileOptions& options = {},
                FitOptions fit = {}) {
   fit.budget = budget;
-  return best_fit(posed_at(std::move(f), options, std::move(arguments)), fit);
+  fit.multiple_of = std::lcm(fit.multiple_of, std::max(options.micro_batches.parts, 1));
+  const CompileOptions rated = with_rates(options);
+  return best_fit(posed_at(f, rated, arguments), fit, planned_at(f, rated, arguments));
 }
 
 }  // namespace tidemark

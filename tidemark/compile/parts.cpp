@@ -150,8 +150,8 @@ std::vector<int> numbers_of_parts(std::int64_t batch) {
 class Choosing {
  public:
   Choosing(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
-           std::span<const TierSpec> tiers)
-      : graph_(std::move(graph)), options_(options), pose_options_(pose_options), tiers_(tiers) {}
+           std::span<const TierSpec> tiers, const Replanning& how)
+      : graph_(std::move(graph)), options_(options), pose_options_(pose_options), tiers_(tiers), how_(how) {}
 
   PlannedParts run() {
     std::string refused;
@@ -199,7 +199,9 @@ class Choosing {
   bool minimum() const { return options_.memory.kind == Budget::Kind::minimum; }
 
   void offer(Posed posed, int parts) {
-    Planned planned = planned_program(posed, options_, pose_options_, tiers_, {.explain = parts == 1});
+    Replanning how = how_;
+    how.explain = how_.explain && parts == 1;
+    Planned planned = planned_program(posed, options_, pose_options_, tiers_, how);
     const bool better = !best_ || (minimum() ? planned.plan.peak < best_->planned.plan.peak
                                              : planned.plan.seconds < best_->planned.plan.seconds);
     if (better) best_ = PlannedParts{std::move(posed), std::move(planned), parts};
@@ -209,6 +211,7 @@ class Choosing {
   CompileOptions& options_;
   const PoseOptions& pose_options_;
   std::span<const TierSpec> tiers_;
+  const Replanning& how_;
   std::vector<int> batch_ = batch_of(graph_, options_.micro_batches);
   std::optional<PlannedParts> best_;
 };
@@ -378,21 +381,21 @@ Posed posed_of(const Graph& graph, const CompileOptions& options) {
 // A refusal plans the graph again, so it cannot be given away.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
-                        std::span<const TierSpec> tiers) {
+                        std::span<const TierSpec> tiers, const Replanning& how) {
   const int parts = options.micro_batches.parts;
   // Without a budget nothing is gained.
   const bool unlimited = options.memory.kind == Budget::Kind::unlimited;
   if (parts < 0) fail(Error::Kind::usage, "[micro_batches] {} parts", parts);
   PlannedParts result{.parts = std::max(parts, 1)};
   try {
-    if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers).run();
+    if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers, how).run();
     if (result.parts > 1 && options.memory.kind == Budget::Kind::fraction)
       settle_budget(pose(optimised(graph, options, 1), pose_options), options, tiers);
     result.posed = posed_program(graph, options, pose_options, result.parts);
     settle_budget(result.posed, options, tiers);
-    result.planned = planned_program(result.posed, options, pose_options, tiers);
+    result.planned = planned_program(result.posed, options, pose_options, tiers, how);
   } catch (const Error& e) {
-    if (e.kind() != Error::Kind::infeasible || !options.planner.empty()) throw;
+    if (e.kind() != Error::Kind::infeasible || !options.planner.empty() || !how.explain) throw;
     const std::string changes = Changes(graph, options, pose_options, tiers).run();
     if (changes.empty()) throw;
     throw Error(e.kind(), fmt::format("{}; {}", e.what(), changes));

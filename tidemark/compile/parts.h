@@ -13,8 +13,9 @@ struct PlannedParts {
   int parts = 1;
   std::string why{};  // for Compiled::notes, where the planner chose to split
 };
-// A budget that is a fraction becomes bytes. Throws as plan_posed and split_batch do.
+// A budget that is a fraction becomes bytes. Throws as plan_posed and split_batch do; where `how` explains, a refusal names changes of the
+// options under which the program fits.
 PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
-                        std::span<const TierSpec> tiers);
+                        std::span<const TierSpec> tiers, const Replanning& how = {});
 
 }  // namespace tidemark

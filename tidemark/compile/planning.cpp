@@ -31,7 +31,9 @@ std::optional<Bytes> budget_that_does(const Posed& posed, const plan::Problem& p
 // `problem`: the posed one, or with less room in its tiers. `fallback`: a plan beside it, where it runs a codec that can overflow.
 plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const CompileOptions& options,
                      const Replanning& how, std::optional<plan::Plan>& fallback) {
-  plan::Options solve_options{.time_limit = options.time_limit, .target_gap = 1e-3};
+  plan::Options solve_options = how.solve != nullptr ? *how.solve : plan::Options{.target_gap = 1e-3};
+  solve_options.time_limit = options.time_limit;
+  solve_options.offsets = true;  // programs are lowered from them
   // With other ways to make values what is solved is not the problem itself, and a plan for it is no start.
   if (posed.makers.empty()) solve_options.warm_start = how.from;
   if (how.stop) solve_options.progress = [&](const plan::Progress&) { return !how.stop(); };
@@ -56,11 +58,13 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
                         : solve_with(problem, posed.makers, solve_options, minimum);
   plan::Plan plan = std::move(chosen.plan);
   fallback = std::move(chosen.without_overflow);
-  if (plan.status == plan::Plan::Status::infeasible || plan.status == plan::Plan::Status::timed_out)
+  if (!plan::has_plan(plan)) {
+    if (how.refused != nullptr) *how.refused = plan;
     throw Error(Error::Kind::infeasible,
                 refusal(posed, plan, options,
                         how.explain && !named ? budget_that_does(posed, problem, plan, solve_options)
                                               : std::nullopt));
+  }
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
   if (!fallback) cache.store(key, problem, plan);  // a plan that needs another beside it is made anew
@@ -217,7 +221,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
   const bool overflow =
       std::any_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; });
   // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
-  const Replanning anew{.stop = how.stop, .explain = how.explain};
+  const Replanning anew{.stop = how.stop, .explain = how.explain, .solve = how.solve};
   Posed gated = posed;
   gate_updates(gated);
   std::optional<Planned> waiting;

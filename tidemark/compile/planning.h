@@ -23,6 +23,8 @@ struct Replanning {
   const plan::Plan* from = nullptr;  // a plan to start with
   std::function<bool()> stop = {};   // asked now and then
   bool explain = true;               // a refusal names a budget that was planned too
+  const plan::Options* solve = nullptr;  // for each search, but for its budget and time
+  plan::Plan* refused = nullptr;         // where nothing fits: what was found and proven
 };
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
                    const DeviceProfile* profile, const Replanning& how = {});
