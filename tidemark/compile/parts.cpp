@@ -378,29 +378,61 @@ Posed posed_of(const Graph& graph, const CompileOptions& options) {
   return posed;
 }
 
+namespace {
+
+PlannedParts plan_as_asked(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options,
+                           std::span<const TierSpec> tiers, const Replanning& how) {
+  const int parts = options.micro_batches.parts;
+  // Without a budget nothing is gained.
+  const bool unlimited = options.memory.kind == Budget::Kind::unlimited;
+  if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers, how).run();
+  PlannedParts result{.parts = std::max(parts, 1)};
+  if (result.parts > 1 && options.memory.kind == Budget::Kind::fraction)
+    settle_budget(pose(optimised(graph, options, 1), pose_options), options, tiers);
+  result.posed = posed_program(graph, options, pose_options, result.parts);
+  settle_budget(result.posed, options, tiers);
+  result.planned = planned_program(result.posed, options, pose_options, tiers, how);
+  return result;
+}
+
+// Updates wait for copies of a loop's states that can fail, which may take more than there is: then its states are kept elsewhere.
+std::optional<PlannedParts> with_calm_loops(const Graph& graph, CompileOptions& options,
+                                            const PoseOptions& pose_options, std::span<const TierSpec> tiers,
+                                            const Replanning& how) {
+  const auto fails = [](const TierSpec& t) { return t.can_fail(); };
+  if (!options.atomic || !options.plan_file.empty() || std::none_of(tiers.begin(), tiers.end(), fails) ||
+      !has_loops(inline_calls(graph)))
+    return std::nullopt;
+  PoseOptions calm = pose_options;
+  for (TierSpec& t : calm.tiers) t.bytes = fails(t) ? 0 : t.bytes;
+  calm.regions->forget();
+  try {
+    return plan_as_asked(graph, options, calm, tiers, how);
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 // A refusal plans the graph again, so it cannot be given away.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
                         std::span<const TierSpec> tiers, const Replanning& how) {
-  const int parts = options.micro_batches.parts;
-  // Without a budget nothing is gained.
-  const bool unlimited = options.memory.kind == Budget::Kind::unlimited;
-  if (parts < 0) fail(Error::Kind::usage, "[micro_batches] {} parts", parts);
-  PlannedParts result{.parts = std::max(parts, 1)};
+  if (options.micro_batches.parts < 0)
+    fail(Error::Kind::usage, "[micro_batches] {} parts", options.micro_batches.parts);
   try {
-    if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers, how).run();
-    if (result.parts > 1 && options.memory.kind == Budget::Kind::fraction)
-      settle_budget(pose(optimised(graph, options, 1), pose_options), options, tiers);
-    result.posed = posed_program(graph, options, pose_options, result.parts);
-    settle_budget(result.posed, options, tiers);
-    result.planned = planned_program(result.posed, options, pose_options, tiers, how);
+    return plan_as_asked(graph, options, pose_options, tiers, how);
   } catch (const Error& e) {
-    if (e.kind() != Error::Kind::infeasible || !options.planner.empty() || !how.explain) throw;
+    if (e.kind() != Error::Kind::infeasible || !options.planner.empty()) throw;
+    if (std::optional<PlannedParts> calm = with_calm_loops(graph, options, pose_options, tiers, how))
+      return *std::move(calm);
+    if (!how.explain) throw;
     const std::string changes = Changes(graph, options, pose_options, tiers).run();
     if (changes.empty()) throw;
     throw Error(e.kind(), fmt::format("{}; {}", e.what(), changes));
   }
-  return result;
 }
 
 }  // namespace tidemark

@@ -258,10 +258,12 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
     if (!as_good) apart = plan_and_lower(calm, options, anew);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible) throw;
-    if (!after.empty())
-      fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
-           posed.problem.name, format_bytes(planned.plan.budget), after);
   }
+  // States of loops may be copied there all the same.
+  if (apart && !broken(calm, *apart).empty()) apart.reset();
+  if (!apart && !after.empty())
+    fail(Error::Kind::infeasible, "[compile] {} fits {} only where {}; .atomic = false allows that",
+         posed.problem.name, format_bytes(planned.plan.budget), after);
   if (apart && (!after.empty() || better(*apart, *waiting))) {
     posed = std::move(calm);
     return *std::move(apart);
