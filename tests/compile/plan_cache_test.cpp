@@ -301,6 +301,23 @@ TEST(RefusedMemory, TheNextSmallerPlanIsTakenAndSaid) {
   EXPECT_THROW(none(weights(), x), Error);
 }
 
+// A plan file is run as it is: there is no smaller one to take, and what is wrong is not the file.
+TEST_F(PlanCacheTest, MemoryThatIsRefusedUnderAPlanFileIsToldAsThat) {
+  const Tensor x = full({256, 16}, 0.5);
+  fs::create_directories(folder_);
+  const std::string path = folder_ + "/mine.json";
+  auto plenty = compile(value_and_grad(loss), {.device = cpu({.threads = 1}), .correct = false});
+  write_file(path, plenty.plan_for(weights(), x).saved_plan());
+  auto f = compile(value_and_grad(loss), {.device = std::make_shared<Stingy>(10), .plan_file = path});
+  try {
+    f(weights(), x);
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), Error::Kind::out_of_memory) << e.what();
+    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("refused"), testing::HasSubstr(".plan_file")));
+  }
+}
+
 // Many loops, some inside others: the gradient of a gradient.
 Tensor with_loops(const Tensor& w, const Tensor& x) {
   Tensor y = scan(8, x, [&](const Tensor& s) { return s + 0.1 * tanh(roll(s, 1, 1) * 0.5 - x); });

@@ -205,6 +205,29 @@ TEST(Tiers, WhatIsOnlyReadIsCopiedToDiskOnce) {
   EXPECT_NE(files(), once);
 }
 
+TEST(Tiers, RatesThatAreNoneAreRefused) {
+  const auto kind_of = [](double rate, double latency) -> std::optional<Error::Kind> {
+    TierSpec tier = fast(host(1_MiB));
+    tier.read_bytes_per_second = rate;
+    tier.latency_seconds = latency;
+    try {
+      compile(step, {.memory = 0.8, .state = 1, .time_limit = 0.1, .tiers = {tier}})
+          .plan_for(fresh(), images());
+    } catch (const Error& e) {
+      return e.kind();
+    }
+    return std::nullopt;
+  };
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(kind_of(std::nan(""), 0), Error::Kind::usage);
+  EXPECT_EQ(kind_of(kInfinite, 0), Error::Kind::usage);
+  EXPECT_EQ(kind_of(1e-300, 0), Error::Kind::usage);
+  EXPECT_EQ(kind_of(1e9, std::nan("")), Error::Kind::usage);
+  EXPECT_EQ(kind_of(1e9, kInfinite), Error::Kind::usage);
+  EXPECT_EQ(kind_of(1e9, -1), std::nullopt) << "as a rate that is not given";
+  EXPECT_EQ(kind_of(1e9, 0), std::nullopt);
+}
+
 TEST(Tiers, AFailureLeavesTheStateAsItWas) {
   for (const char* what : {"full", "short", "sum"}) {
     int left = 1 << 30;

@@ -153,6 +153,10 @@ void Compiled::ensure_executor() {
       break;
     } catch (const Error& refused) {
       if (refused.kind() != Error::Kind::out_of_memory || attempt == kTries) throw;
+      if (!options_.plan_file.empty())
+        fail(Error::Kind::out_of_memory,
+             "{}, under the plan in '{}'; leave .plan_file away to have a smaller one planned",
+             refused.what(), options_.plan_file);
       correction_.reset();  // its thread reads what changes now
       const Bytes before = plan_.peak;
       CompileOptions options = options_;

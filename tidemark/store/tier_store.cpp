@@ -181,6 +181,18 @@ TierSpec measured(TierSpec spec) {
   if (spec.bytes <= 0)
     fail(Error::Kind::usage, "[tiers] '{}' has a capacity of {} bytes vs at least one", spec.name,
          spec.bytes);
+  // As problems have them (docs/format.md).
+  constexpr double kLeastRate = 1e-12, kMostRate = 1e30, kUsualLatency = 2e-5;
+  for (const double rate : {spec.write_bytes_per_second, spec.read_bytes_per_second}) {
+    if (!(rate <= kMostRate) || (rate > 0 && rate < kLeastRate))
+      fail(Error::Kind::usage,
+           "[tiers] '{}' has a rate of {} bytes a second; give a finite one, or 0 to have it measured",
+           spec.name, rate);
+  }
+  if (!(spec.latency_seconds <= kMostRate))
+    fail(Error::Kind::usage, "[tiers] '{}' has a latency of {} seconds; give a finite one", spec.name,
+         spec.latency_seconds);
+  if (spec.latency_seconds < 0) spec.latency_seconds = kUsualLatency;
   if (spec.write_bytes_per_second > 0 && spec.read_bytes_per_second > 0) return spec;
   TierSpec plain = spec;
   plain.fault = nullptr;
@@ -197,7 +209,7 @@ TierSpec measured(TierSpec spec) {
       if (e.kind() != Error::Kind::io || bytes <= kLeast) throw;
     }
   }
-  if (spec.latency_seconds <= 0) spec.latency_seconds = 2e-5;
+  if (spec.latency_seconds <= 0) spec.latency_seconds = kUsualLatency;
   return spec;
 }
 
