@@ -25,6 +25,9 @@ class OpCase {
   std::string accepts_what_it_says() const;  // strided inputs give the same bits as dense ones
   std::string parts_make_the_whole() const;  // cut along any axis that its rule allows (ir/cut.h)
   int ways_to_cut() const;
+  std::string refuses_what_it_says()
+      const;  // an index out of range, where the op names the range; nothing else
+  std::string makes_indices_in_range() const;
   bool differentiable() const;
   const Op& op() const { return op_; }
 
@@ -37,6 +40,8 @@ class OpCase {
   Tensors with_floats(const Tensors& floats) const;  // the inputs with those replaced
   Tensors outputs_of(const Tensors& float_inputs) const;
   Tensors run(const KernelSpec& spec, Kind prepare_kind) const;
+
+  std::string refused(const Tensors& in, bool fast) const;  // "data", "" or another error
 
   struct Way {
     std::vector<int> known;

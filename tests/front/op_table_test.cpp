@@ -47,6 +47,8 @@ TEST_P(OpTable, NarrowDTypes) { each(&OpCase::narrow_dtypes_agree); }
 TEST_P(OpTable, Views) { each(&OpCase::view_agrees_with_copy); }
 TEST_P(OpTable, Accepts) { each(&OpCase::accepts_what_it_says); }
 TEST_P(OpTable, Parts) { each(&OpCase::parts_make_the_whole); }
+TEST_P(OpTable, RefusesWhatItSays) { each(&OpCase::refuses_what_it_says); }
+TEST_P(OpTable, MakesIndicesInRange) { each(&OpCase::makes_indices_in_range); }
 TEST_P(OpTable, ARuleForPartsIsOfUse) {
   if (GetParam()->cut == nullptr) return;
   int ways = 0;

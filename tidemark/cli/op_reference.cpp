@@ -35,6 +35,8 @@ std::string facts_of(const Op& op) {
   if (op.facts.random) facts.emplace_back("random, replayed by its key");
   if (!op.facts.deterministic) facts.emplace_back("not deterministic");
   if (op.facts.effect) facts.emplace_back("has an effect");
+  if (op.facts.may_refuse)
+    facts.emplace_back(op.indices != nullptr ? "refuses indices out of range" : "may refuse its data");
   return join(facts, "; ");
 }
 

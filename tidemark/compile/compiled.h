@@ -77,8 +77,9 @@ struct CompileOptions {
   // What tasks take; null: what the library ships for a CPU of so many threads. device_profile("mine.json") loads one.
   std::shared_ptr<const DeviceProfile> profile = nullptr;
   std::vector<TierSpec> tiers;  // where buffers may be copied: {host(8_GiB), disk("/tmp", 64_GiB)}, each with its own account
-  // Updates of state wait for the last copy or codec that can fail, so that an error leaves the state as before the step. False:
-  // they need not, which saves holding gradients, and an error in the middle of a step may leave state half updated.
+  // Updates of state wait for the last copy or codec that can fail and for data that may be refused, so that an error leaves the
+  // state as before the step. False: they need not, which saves holding gradients, and an error in the middle of a step may leave
+  // state half updated.
   bool atomic = true;
   bool makers = true;               // other ways to make values again that change no bit
   std::vector<std::string> allow;   // lossy ones, by name: "bf16", "f16", "int8", …
@@ -120,8 +121,8 @@ class TIDEMARK_API Compiled {
 
   // One tensor for each of the graph's inputs. Outputs lie in the arena; those still held when the next run starts are
   // copied out then. An input that an output updates is overwritten where the caller gives it up (`given_up`, one flag an
-  // input: its own handle is the only other one), else copied first. An error leaves the arguments as they were unless
-  // updates had begun.
+  // input: its own handle is the only other one), else copied first. An error leaves the arguments as they were
+  // (CompileOptions::atomic), unless it is about what is made from updated ones.
   Tensors run(const Tensors& inputs, std::span<const char> given_up = {}, Timeline* timeline = nullptr);
   // Without arithmetic, on a device that only keeps account.
   Account account() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/base/text.h"
+#include "tidemark/compile/data_checks.h"
 #include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/plan_cache.h"
@@ -282,6 +283,7 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
     add_makers(posed,
                {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
   leave_overflowing_behind(posed);
+  if (options.atomic) check_before_updates(posed);
   return plan_again(posed, options, tiers, how);
 }
 

@@ -34,4 +34,9 @@ struct Moved {
 };
 Moved insert_tasks(Posed& posed, std::vector<NewTask> added);
 
+// The tasks in another order: `order` has each id once. Makers follow.
+void permute_tasks(Posed& posed, const std::vector<plan::TaskId>& order);
+// Their order, but for tasks that read what only a later one makes: they come behind it, and what has to come behind them does.
+void sort_tasks(Posed& posed);
+
 }  // namespace tidemark

@@ -178,40 +178,21 @@ void gate_updates(Posed& posed) {
   gate.writes.push_back(token);
   gate.once = true;
   // The others first, in their order; then the gate; then what waits for it.
-  std::vector<plan::Task> tasks;
-  Binding& binding = posed.binding;
-  std::vector<std::int32_t> nodes, place(problem.tasks.size());
-  std::vector<std::shared_ptr<const Kernel>> kernels;
-  std::vector<TaskOperands> operands;
-  const auto move_over = [&](char which) {
-    for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
-      if (behind[t] != which) continue;
-      if (waiting[t]) problem.tasks[t].reads.push_back(token);
-      place[t] = static_cast<std::int32_t>(tasks.size());
-      tasks.push_back(std::move(problem.tasks[t]));
-      nodes.push_back(binding.node_of_task[t]);
-      kernels.push_back(std::move(binding.kernel_of_task[t]));
-      operands.push_back(std::move(binding.operands_of_task[t]));
-    }
-  };
-  move_over(0);
-  tasks.push_back(std::move(gate));
-  nodes.push_back(-1);
-  kernels.push_back(make_kernel(0, [](const Operands&) {}));
-  operands.emplace_back();
-  move_over(1);
-  for (plan::Task& task : tasks) {
-    if (task.instead_of >= 0) task.instead_of = place[at(task.instead_of)];
+  std::vector<plan::TaskId> order;
+  for (std::size_t t = 0; t < behind.size(); ++t) {
+    if (waiting[t]) problem.tasks[t].reads.push_back(token);
+    if (!behind[t]) order.push_back(static_cast<plan::TaskId>(t));
   }
-  for (Maker& maker : posed.makers) {
-    for (auto* list : {&maker.run, &maker.instead}) {
-      for (plan::TaskId& t : *list) t = place[at(t)];
-    }
+  order.push_back(static_cast<plan::TaskId>(behind.size()));
+  for (std::size_t t = 0; t < behind.size(); ++t) {
+    if (behind[t]) order.push_back(static_cast<plan::TaskId>(t));
   }
-  problem.tasks = std::move(tasks);
-  binding.node_of_task = std::move(nodes);
-  binding.kernel_of_task = std::move(kernels);
-  binding.operands_of_task = std::move(operands);
+  std::vector<NewTask> added;
+  added.push_back({.before = static_cast<plan::TaskId>(behind.size()),
+                   .task = std::move(gate),
+                   .kernel = make_kernel(0, [](const Operands&) {})});
+  insert_tasks(posed, std::move(added));
+  permute_tasks(posed, order);
 }
 
 }  // namespace tidemark

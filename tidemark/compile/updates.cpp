@@ -48,6 +48,17 @@ bool may_take(const Node& node, ValueId old, ValueId next) {
   return false;
 }
 
+// Data other than indices, which are looked at before an update (compile/data_checks.h): it may be met with half of the result made.
+bool may_refuse_on_the_way(const Node& node) {
+  const auto any = [](const Graph& region) {
+    return std::any_of(region.nodes.begin(), region.nodes.end(), [](const Node& inner) {
+      return inner.op->facts.may_refuse || may_refuse_on_the_way(inner);
+    });
+  };
+  return (node.op->facts.may_refuse && node.op->indices == nullptr) ||
+         std::any_of(node.regions.begin(), node.regions.end(), any);
+}
+
 }  // namespace
 
 Graph place_updates(Graph graph) {
@@ -67,6 +78,7 @@ Graph place_updates(Graph graph) {
     const std::int32_t n = maker[static_cast<std::size_t>(next)];
     bool direct = n >= 0 && graph.value(next).alias_of < 0 && !taken[static_cast<std::size_t>(next)] &&
                   last_reader[static_cast<std::size_t>(old)] <= n;
+    direct = direct && !may_refuse_on_the_way(graph.nodes[static_cast<std::size_t>(n)]);
     // A place that nobody reads can take what any node makes.
     const bool only_written = direct && last_reader[static_cast<std::size_t>(old)] < 0 && covers_alike(graph.value(old), graph.value(next));
     if (direct && !only_written) {

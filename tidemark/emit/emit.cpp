@@ -18,6 +18,7 @@ class Emitter {
   explicit Emitter(const EmitOptions& options) : options_(options) {}
 
   std::string file(const EmitSource& s) {
+    whole_file_ = true;
     function(s, kEmittedEntry, "extern \"C\" void");
     return whole(s) +
            fmt::format(
@@ -109,6 +110,9 @@ class Emitter {
     if (instr.kind != Instr::Kind::run)
       fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
     const Node* found = node_of(s, instr);
+    // Nothing that anybody reads; emitted files look at no data.
+    if (found == nullptr && instr.outputs == 0 && whole_file_)
+      return fmt::format("  // {}: only updates wait for it\n", s.program.task_names[j]);
     if (found == nullptr)
       fail(Error::Kind::unsupported,
            "[emit] task {} of the plan is no node of the graph (a codec, a factor, …); plan it with .makers "
@@ -191,6 +195,7 @@ class Emitter {
   }
 
   const EmitOptions& options_;
+  bool whole_file_ = false;             // else what has no form is left to the executor
   bool networks_ = false;               // whether a function of networks.txt is called
   bool online_ = false;                 // whether there is a loop of unknown length
   std::vector<std::string> functions_;  // callees first

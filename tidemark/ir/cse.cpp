@@ -30,7 +30,8 @@ std::size_t hash_of(const Node& node) {
   return h;
 }
 
-// By bits: 0.0 and -0.0 are equal numbers and different constants.
+}  // namespace
+
 bool same_attrs(const Attrs& a, const Attrs& b) {
   if (!(a == b)) return false;
   for (auto x = a.begin(), y = b.begin(); x != a.end(); ++x, ++y) {
@@ -39,8 +40,6 @@ bool same_attrs(const Attrs& a, const Attrs& b) {
   }
   return true;
 }
-
-}  // namespace
 
 Graph cse(const Graph& graph) {
   Graph result = graph;

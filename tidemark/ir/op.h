@@ -110,11 +110,23 @@ class InPlace {
   int count_ = 0;
 };
 
+// Elements of an integer array that lie in [0, limit), or are `ignore`.
+struct IndexRange {
+  int array = 0;  // which input, or which output
+  std::int64_t limit = 0;
+  std::optional<std::int64_t> ignore{};
+  // Throws Error(data) for the element at `position`, which lies elsewhere.
+  void (*refuse)(const char* op, std::int64_t index, std::int64_t position, std::int64_t limit) = nullptr;
+};
+
 struct Facts {
   bool deterministic = true;     // same inputs, same bits
   bool random = false;           // draws from a counter: inputs hold the key
   bool zero_derivative = false;  // gradients through it are zero (comparisons, floor, indices)
   bool effect = false;
+  // Throws Error(data) where it cannot take what its inputs hold: `indices` says which that is, else it may be anything. What
+  // regions hold counts beside it.
+  bool may_refuse = false;
   InPlace in_place{};
 };
 
@@ -144,6 +156,10 @@ struct Op {
   // How the samples of a batch pass through (ir/cut.h). Null: elementwise ops and reductions by what they are, others mix them.
   std::optional<Cut> (*cut)(const CutArgs&) = nullptr;
   Facts facts{};
+  // With may_refuse: nothing is refused but elements of an input out of this range.
+  IndexRange (*indices)(const KernelSpec&) = nullptr;
+  // Elements of an output are in this range whatever the inputs hold.
+  IndexRange (*indices_made)(const KernelSpec&) = nullptr;
   Cost (*cost)(const KernelSpec&) = nullptr;  // default: bytes in and out, a flop an element
   // The fast kernel, or null (as a result too: "not for these types"); then the plain one beside it runs.
   std::unique_ptr<Kernel> (*kernel)(const KernelSpec&) = nullptr;

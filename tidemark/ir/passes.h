@@ -17,6 +17,9 @@ TIDEMARK_API Graph dce(const Graph& graph);
 TIDEMARK_API bool repeatable(const Node& node);
 TIDEMARK_API bool repeatable(const Graph& graph);
 
+// By bits: 0.0 and -0.0 are equal numbers and different constants.
+TIDEMARK_API bool same_attrs(const Attrs& a, const Attrs& b);
+
 // One node for all that do the same to the same values.
 TIDEMARK_API Graph cse(const Graph& graph);
 

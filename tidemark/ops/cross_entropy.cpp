@@ -1,8 +1,9 @@
 // Cross entropy by rows: the loss is logsumexp(row) - row[label]. The gradient is had from the logits and the
 // logsumexp, so that no array of probabilities is kept. SPDX-License-Identifier: Apache-2.0
+#include "tidemark/ir/cut.h"
+#include "tidemark/kernels/cpu/bad_index.h"
 #include "tidemark/kernels/cpu/softmax.h"
 #include "tidemark/kernels/ref/softmax.h"
-#include "tidemark/ir/cut.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/gather.h"
 #include "tidemark/ops/infer.h"
@@ -85,6 +86,14 @@ constinit const Op rows_op{
           return Tensors{where(not_equal(r.x(1), ignore), dlse, 0) - picked(dx, r.x(1), ignore), dlse};
         },
     .cut = cut_samples,
+    .facts = {.may_refuse = true},
+    .indices =
+        [](const KernelSpec& s) {
+          return IndexRange{.array = 1,
+                            .limit = s.in[0].type.shape[1],
+                            .ignore = s.attrs.integer("ignore"),
+                            .refuse = kernels::refuse_label};
+        },
     .cost = row_cost,
     .kernel = kernels::cross_entropy,
     .reference = kernels::cross_entropy_reference,

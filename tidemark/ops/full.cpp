@@ -1,5 +1,7 @@
 // 0, 1, … n-1. (full itself is elementwise and lives with its kind.)
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "tidemark/kernels/cpu/tile.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/table.h"
@@ -14,6 +16,15 @@ constinit const Op iota_op{
       return {{Shape{a.attrs.integer("n")}, a.attrs.dtype()}};
     },
     .facts = {.zero_derivative = true},
+    .indices_made =
+        [](const KernelSpec& s) {
+          const std::int64_t n = s.attrs.integer("n");
+          // Narrow numbers begin anew.
+          constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+          return IndexRange{.limit = n <= kMost || s.attrs.dtype() == DType::i64
+                                         ? n
+                                         : std::numeric_limits<std::int64_t>::max()};
+        },
     .reference =
         [](const KernelSpec& s) {
           const std::int64_t n = s.attrs.integer("n");

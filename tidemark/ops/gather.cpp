@@ -2,6 +2,7 @@
 #include "tidemark/ops/gather.h"
 
 #include "tidemark/ir/cut.h"
+#include "tidemark/kernels/cpu/bad_index.h"
 #include "tidemark/kernels/cpu/gather.h"
 #include "tidemark/kernels/ref/gather.h"
 #include "tidemark/ops/elementwise.h"
@@ -23,6 +24,10 @@ std::vector<Type> take_infer(const InferArgs& a) {
   sizes.insert(sizes.end(), indices.begin(), indices.end());
   sizes.insert(sizes.end(), x.begin() + axis + 1, x.end());
   return {{Shape(std::move(sizes)), a.in[0].dtype}};
+}
+// Indices are input 1, into an axis of input 0.
+IndexRange along_axis(const KernelSpec& s) {
+  return {.array = 1, .limit = s.in[0].type.shape[axis_of(s.attrs)], .refuse = kernels::refuse_index};
 }
 // By indices, or by axes of x that are taken whole.
 std::optional<Cut> take_cut(const CutArgs& a) {
@@ -65,6 +70,8 @@ constinit const Op embedding_op{
     .vjp = take_vjp,
     .jvp = [](const Rule& r) { return Tensors{embedding(r.dx(0), r.x(1))}; },
     .cut = take_cut,
+    .facts = {.may_refuse = true},
+    .indices = along_axis,
     .kernel = [](const KernelSpec& s) { return kernels::take_rows(s, "embedding", 0); },
     .reference = [](const KernelSpec& s) { return kernels::take_rows_reference(s, "embedding", 0); },
     .samples = take_samples,
@@ -76,6 +83,8 @@ constinit const Op index_select_op{
     .vjp = take_vjp,
     .jvp = [](const Rule& r) { return Tensors{index_select(r.dx(0), r.x(1), axis_of(r.attrs()))}; },
     .cut = take_cut,
+    .facts = {.may_refuse = true},
+    .indices = along_axis,
     .kernel = [](const KernelSpec& s) { return kernels::take_rows(s, "index_select", axis_of(s.attrs)); },
     .reference =
         [](const KernelSpec& s) { return kernels::take_rows_reference(s, "index_select", axis_of(s.attrs)); },
@@ -107,6 +116,12 @@ constinit const Op index_add_op{
     .jvp =
         [](const Rule& r) { return Tensors{add_rows(r.x(0), r.dx(1), r.y().shape(), axis_of(r.attrs()))}; },
     .cut = add_rows_cut,
+    .facts = {.may_refuse = true},
+    .indices =
+        [](const KernelSpec& s) {
+          return IndexRange{
+              .array = 0, .limit = s.out[0].type.shape[axis_of(s.attrs)], .refuse = kernels::refuse_index};
+        },
     .kernel = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add", axis_of(s.attrs)); },
     .reference =
         [](const KernelSpec& s) { return kernels::add_rows_reference(s, "index_add", axis_of(s.attrs)); },
@@ -151,7 +166,8 @@ constinit const Op index_add_to_op{
         [](const Rule& r) {
           return Tensors{r.dx(0) + add_rows(r.x(1), r.dx(2), r.y().shape(), axis_of(r.attrs()))};
         },
-    .facts = {.in_place = {{0, 0}}},
+    .facts = {.may_refuse = true, .in_place = {{0, 0}}},
+    .indices = along_axis,
     .kernel = [](const KernelSpec& s) { return kernels::add_rows(s, "index_add_to", axis_of(s.attrs)); },
     .reference =
         [](const KernelSpec& s) { return kernels::add_rows_reference(s, "index_add_to", axis_of(s.attrs)); },
@@ -210,6 +226,8 @@ constinit const Op gather_op{
         },
     .jvp = [](const Rule& r) { return Tensors{gather(r.dx(0), r.x(1), axis_of(r.attrs()))}; },
     .cut = cut_beside_axis,
+    .facts = {.may_refuse = true},
+    .indices = along_axis,
     .kernel = [](const KernelSpec& s) { return kernels::gather(s, axis_of(s.attrs)); },
     .reference = [](const KernelSpec& s) { return kernels::gather_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(false); },
@@ -231,7 +249,8 @@ constinit const Op scatter_add_op{
         },
     .jvp = [](const Rule& r) { return Tensors{scatter_add(r.dx(0), r.x(1), r.dx(2), axis_of(r.attrs()))}; },
     .cut = cut_beside_axis,
-    .facts = {.in_place = {{0, 0}}},
+    .facts = {.may_refuse = true, .in_place = {{0, 0}}},
+    .indices = along_axis,
     .kernel = [](const KernelSpec& s) { return kernels::scatter_add(s, axis_of(s.attrs)); },
     .reference = [](const KernelSpec& s) { return kernels::scatter_add_reference(s, axis_of(s.attrs)); },
     .samples = [] { return element_samples(true); },
@@ -246,7 +265,11 @@ constinit const Op one_hot_op{
       return {{Shape(std::move(sizes)), a.attrs.dtype()}};
     },
     .cut = [](const CutArgs& a) -> std::optional<Cut> { return cut_alike(a, a.known[0]); },
-    .facts = {.zero_derivative = true},
+    .facts = {.zero_derivative = true, .may_refuse = true},
+    .indices =
+        [](const KernelSpec& s) {
+          return IndexRange{.array = 0, .limit = s.attrs.integer("classes"), .refuse = kernels::refuse_index};
+        },
     .kernel = kernels::one_hot,
     .reference = kernels::one_hot_reference,
     .samples =

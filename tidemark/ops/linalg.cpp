@@ -142,6 +142,7 @@ const Op& cholesky_op() {
       .vjp = cholesky_vjp,
       .jvp = cholesky_jvp,
       .cut = cut_matrices,
+      .facts = {.may_refuse = true},
       .cost = cubic,
       .reference = kernels::cholesky,
       .samples =
@@ -165,7 +166,7 @@ const Op& triangular_solve_op() {
       .vjp = triangular_vjp,
       .jvp = triangular_jvp,
       .cut = cut_matrices,
-      .facts = {.in_place = {{1, 0}}},
+      .facts = {.may_refuse = true, .in_place = {{1, 0}}},
       .cost = cubic,
       .reference = kernels::triangular_solve,
       .samples =
@@ -187,7 +188,7 @@ const Op& solve_op() {
       .vjp = solve_vjp,
       .jvp = solve_jvp,
       .cut = cut_matrices,
-      .facts = {.in_place = {{1, 0}}},
+      .facts = {.may_refuse = true, .in_place = {{1, 0}}},
       .cost = cubic,
       .reference = kernels::lu_solve,
       .samples = [] { return right_sides({Attrs{}}); },

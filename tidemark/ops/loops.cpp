@@ -341,6 +341,7 @@ constinit const Op while_op{
     .name = "while_loop",
     .doc = "Runs its body as long as its condition holds, at most `trips` times; says how often.",
     .infer = infer_while,
+    .facts = {.may_refuse = true},
     .cost = cost_of_loop,
     .reference = [](const KernelSpec& s) { return while_kernel(s, in_order); },
 };
@@ -378,6 +379,7 @@ constinit const Op while_saving_op{
         "A while_loop that keeps snapshots of its state, and tapes of steps, for scan_adjoint, as many as "
         "there is room for.",
     .infer = infer_while_saving,
+    .facts = {.may_refuse = true},
     .cost = cost_of_loop,
 };
 

@@ -2,6 +2,7 @@
 // along those indices, forwards (max_pool2d_gather) or backwards (max_unpool2d).
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/kernels/cpu/pool.h"
+#include "tidemark/kernels/cpu/bad_index.h"
 
 #include "tidemark/ir/cut.h"
 #include "tidemark/kernels/pool_shape.h"
@@ -122,6 +123,10 @@ Attrs attrs_of(const PoolOptions& options) {
           {"padding", Sizes{options.padding[0], options.padding[1]}}};
 }
 
+IndexRange within_plane(const Shape& x) {
+  return {.array = 1, .limit = x[2] * x[3], .refuse = kernels::refuse_index};
+}
+
 Type f64(std::initializer_list<std::int64_t> sizes) { return {Shape(sizes), DType::f64}; }
 Attrs windows(std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
   return attrs_of({.kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {padding, padding}});
@@ -165,6 +170,11 @@ constinit const Op max_pool2d_op{
           return Tensors{pool_gather(r.dx(), r.y(1)), Tensor{}};
         },
     .cut = cut_samples,
+    .indices_made =
+        [](const KernelSpec& s) {
+          const Shape& x = s.in[0].type.shape;
+          return IndexRange{.array = 1, .limit = x[2] * x[3]};
+        },
     .kernel = kernels::max_pool2d,
     .reference = kernels::max_pool2d_reference,
     .accepts = accepts_channels_last,
@@ -184,6 +194,8 @@ constinit const Op max_unpool2d_op{
           return apply(*r.node().op, Tensors{r.dx(), r.x(1)}, r.attrs(), Where::current());
         },
     .cut = cut_samples,
+    .facts = {.may_refuse = true},
+    .indices = [](const KernelSpec& s) { return within_plane(s.out[0].type.shape); },
     .kernel = kernels::max_unpool2d,
     .reference = kernels::max_unpool2d_reference,
     .accepts = accepts_channels_last,
@@ -200,6 +212,8 @@ constinit const Op max_pool2d_gather_op{
         },
     .jvp = [](const Rule& r) { return Tensors{pool_gather(r.dx(), r.x(1))}; },
     .cut = cut_samples,
+    .facts = {.may_refuse = true},
+    .indices = [](const KernelSpec& s) { return within_plane(s.in[0].type.shape); },
     .kernel = kernels::pool_gather,
     .reference = kernels::pool_gather_reference,
     .accepts = accepts_channels_last,

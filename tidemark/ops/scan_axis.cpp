@@ -36,12 +36,17 @@ constinit const Op argmax_op{
       sizes.erase(sizes.begin() + axis);
       return {{Shape(std::move(sizes)), DType::i64}};
     },
-    .cut = [](const CutArgs& a) {
-      std::optional<Cut> cut = cut_beside_axis(a);
-      if (cut && cut->in[0] > axis_of(a.attrs)) --cut->out[0];
-      return cut;
-    },
+    .cut =
+        [](const CutArgs& a) {
+          std::optional<Cut> cut = cut_beside_axis(a);
+          if (cut && cut->in[0] > axis_of(a.attrs)) --cut->out[0];
+          return cut;
+        },
     .facts = {.zero_derivative = true},
+    .indices_made =
+        [](const KernelSpec& s) {
+          return IndexRange{.array = 0, .limit = s.in[0].type.shape[axis_of(s.attrs)]};
+        },
     .reference = [](const KernelSpec& s) { return kernels::argmax(s, axis_of(s.attrs)); },
     .samples = axis_samples,
 };

@@ -32,6 +32,8 @@ const Op& sort_op() {
             return Tensors{gather(r.dx(), r.y(1), -1), Tensor{}};
           },
       .cut = [](const CutArgs& a) { return cut_in_front(a, 1); },
+      .indices_made =
+          [](const KernelSpec& s) { return IndexRange{.array = 1, .limit = s.in[0].type.shape[-1]}; },
       .cost =
           [](const KernelSpec& spec) {
             const auto n = static_cast<double>(spec.in[0].type.shape[-1]);

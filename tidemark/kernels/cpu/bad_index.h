@@ -26,6 +26,15 @@ struct Indices {
   fail(Error::Kind::data, "[{}] index {} vs an axis of {}", op, index, rows);
 }
 
+// Of every op but cross_entropy, for IndexRange::refuse.
+[[noreturn]] inline void refuse_index(const char* op, std::int64_t index, std::int64_t, std::int64_t rows) {
+  bad_index(op, index, rows);
+}
+[[noreturn]] inline void refuse_label(const char* op, std::int64_t label, std::int64_t row,
+                                      std::int64_t classes) {
+  fail(Error::Kind::data, "[{}] label {} of row {} vs {} classes", op, label, row, classes);
+}
+
 class BadIndex {
  public:
   static constexpr Bytes kBytes = 64;

@@ -141,8 +141,8 @@ std::unique_ptr<Kernel> cross_entropy(const KernelSpec& spec) {
                         o.output<C>(0)[i] = counts ? lse - widen(x[label]) : C(0);
                       });
                       if (bad.found())
-                        fail(Error::Kind::data, "[cross_entropy] label {} of row {} vs {} classes",
-                             labels.at(o.in[1], bad.position()), bad.position(), r.length);
+                        refuse_label("cross_entropy", labels.at(o.in[1], bad.position()), bad.position(),
+                                     r.length);
                     });
 }
 

@@ -95,8 +95,7 @@ std::unique_ptr<Kernel> cross_entropy_reference(const KernelSpec& spec) {
     o.output<Wide<S>>(0)[i] = 0;
     const I label = labels.at(o.in[1], i);
     if (label == ignore) return;
-    if (label < 0 || label >= n)
-      fail(Error::Kind::data, "[cross_entropy] label {} of row {} vs {} classes", label, i, n);
+    if (label < 0 || label >= n) refuse_label("cross_entropy", label, i, n);
     o.output<Wide<S>>(0)[i] = static_cast<Wide<S>>(shift - number(x[label]));
   });
 }
