@@ -75,5 +75,33 @@ TEST(LoopChains, TheSameBitsThePromisedPeakAndNativeCodeAlike) {
   EXPECT_GT(chained, 0);
 }
 
+// Tapes are laid out from its end.
+TEST(LoopChains, WhatIsBesideAnAreaIsAligned) {
+  const auto dear = [](const Tensors& in) {
+    const auto body = [](const Tensor& w) {
+      return [w](const Tensor& u) { return tanh(matmul(u, w) + 0.1 * u); };
+    };
+    return sum(square(scan(60, scan(70, in[0], body(in[1])), body(in[2]))));
+  };
+  const auto wave = [](std::int64_t rows, std::int64_t columns, double rate) {
+    return 0.3 * reshape(sin(cast(arange(rows * columns), DType::f64) * rate), {rows, columns});
+  };
+  const Tensors in{wave(8, 16, 0.7), wave(16, 16, 0.3), wave(16, 16, 0.2)};
+  const auto step = [&](const Tensors& t) { return value_and_grad(dear)(t); };
+  const std::vector<double> wanted = bits(flatten(step(in)));
+  int taped = 0;
+  for (const Bytes budget : {60958, 70957}) {
+    auto f = compile(step, {.memory = budget, .time_limit = 0.2});
+    for (const Node& n : f.plan_for(in).graph().nodes) {
+      if (n.op != &scan_adjoint_op || n.attrs.find("extra") == nullptr) continue;
+      EXPECT_EQ(n.attrs.integer("extra") % 64, 0) << budget;
+      taped += n.attrs.integer("tape", 0) > 0;
+    }
+    const std::vector<double> got = bits(flatten(f(in)));
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(double)), 0) << budget;
+  }
+  EXPECT_GT(taped, 0);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -174,7 +174,7 @@ bool can_run(const LoopChoice& c, const AdjointShape& s, std::span<const TierSpe
     return again && c.places > 0 && c.start > 0 && c.start <= s.trips && c.tier_places <= room / s.state;
   }
   if (c.places != 0 || c.tier_places != 0 || c.start != 0) return false;
-  if (c.extra < -1 || c.extra > most_area(s) || c.period < 0 ||
+  if (c.extra < -1 || c.extra > most_area(s) || (in_area && c.extra % kStorageAlign != 0) || c.period < 0 ||
       c.period > std::max<std::int64_t>(0, s.trips - 1))
     return false;
   // By a period in a tier, or by splits there or in the area, or by neither.

@@ -292,6 +292,10 @@ struct Share {
 std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes, std::size_t from) {
   constexpr std::int64_t kUnits = 20;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  // Tapes are laid out from the end of what is beside.
+  const auto beside_of = [&](std::int64_t units) {
+    return bytes * units / kUnits / kStorageAlign * kStorageAlign;
+  };
   // Loops are in the order of their adjoints: the last of them keeps its states longest.
   std::vector<double> later(kUnits + 1,
                             0);  // of the loops that run behind, by the units that are left to them
@@ -301,7 +305,7 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes, std
     taken[i].resize(kUnits + 1);
     for (std::int64_t left = 0; left <= kUnits; ++left) {
       for (std::int64_t units = 0; units <= left; ++units) {
-        const Bytes kept = bytes * units / kUnits, beside = bytes * (left - units) / kUnits;
+        const Bytes kept = bytes * units / kUnits, beside = beside_of(left - units);
         const double whole = loops[i].seconds(kept),
                      split = i >= from && units < left ? loops[i].seconds(kept, beside) : -1;
         const bool splits = split >= 0 && split < whole;
@@ -317,7 +321,7 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes, std
   for (std::size_t i = loops.size(); i-- > 0;) {
     const auto [units, splits] = taken[i][at(left)];
     shares[i].kept = bytes * units / kUnits;
-    if (splits) shares[i].beside = bytes * (left - units) / kUnits;
+    if (splits) shares[i].beside = beside_of(left - units);
     left -= units;
   }
   return shares;
