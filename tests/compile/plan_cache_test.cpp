@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/compile/small_nets.h"
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
@@ -357,6 +358,48 @@ TEST_F(PlanCacheTest, ASavedPlanHasItsLoops) {
     const Tensor a = f(w, x), b = g(w, x);
     EXPECT_TRUE(std::equal(a.data<float>().begin(), a.data<float>().end(), b.data<float>().begin()));
   }
+}
+
+// Costs as another day, or another machine, would measure them.
+std::vector<std::shared_ptr<const DeviceProfile>> other_profiles() {
+  std::vector<std::shared_ptr<const DeviceProfile>> all;
+  for (const char* slow : {"matmul f32", "fused f32", "tanh f32", "scan f32", ""}) {
+    DeviceProfile p = cpu_profile(1);
+    p.points.clear();
+    Roofline& r = *slow == 0 ? p.roofline : p.ops[slow];
+    if (*slow == 0) p.ops.clear();
+    r = {.flops_per_second = 1e7, .bytes_per_second = 1e7, .seconds_per_task = 1e-3};
+    all.push_back(std::make_shared<const DeviceProfile>(p));
+  }
+  return all;
+}
+
+// What a fraction is of, and which makers are on offer, depends on costs: both are in the file.
+TEST_F(PlanCacheTest, ASavedPlanIsOneWhateverTasksCostBy) {
+  fs::create_directories(folder_);
+  const Tensor x = full({64, 32}, 0.3);
+  const small_nets::Net net{std::vector<Tensor>(6, full({32, 32}, 0.03))};
+  const auto loaded_alike = [&](const auto& program, const auto& first, CompileOptions options) {
+    options.device = cpu({.threads = 1});
+    options.correct = false;
+    auto f = compile(program, options);
+    const Compiled& c = f.plan_for(first, x);
+    options.plan_file = folder_ + "/plan.json";
+    write_file(options.plan_file, c.saved_plan());
+    for (const auto& profile : other_profiles()) {
+      options.profile = profile;
+      auto g = compile(program, options);
+      const Compiled& again = g.plan_for(first, x);
+      EXPECT_TRUE(plan::diff(again.problem(), c.plan(), again.plan()).same_steps);
+      EXPECT_EQ(again.plan().budget, c.plan().budget);
+      const auto notes = [](const std::string& saved) { return saved.substr(saved.find("\"x_budget\"")); };
+      EXPECT_EQ(notes(again.saved_plan()), notes(c.saved_plan()));
+    }
+  };
+  for (const double part : {0.75, 0.9})
+    loaded_alike(of_loops_twice, full({32, 32}, 0.03), {.memory = part, .time_limit = 0.05, .makers = false});
+  for (const double part : {0.5, 0.7, 0.9})
+    loaded_alike(value_and_grad(small_nets::gated), net, {.memory = part, .time_limit = 0.1});
 }
 
 TEST_F(PlanCacheTest, LoopsAreChosenOnce) {

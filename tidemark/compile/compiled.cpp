@@ -11,6 +11,7 @@
 #include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/parts.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/compile/planning.h"
 #include "tidemark/emit/emit.h"
 #include "tidemark/front/eager.h"
@@ -70,8 +71,13 @@ std::shared_ptr<const DeviceProfile> profile_for(const CompileOptions& options, 
   return options.profile;
 }
 
-Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device, std::shared_ptr<SharedArena> arena)
-    : options_(checked(given)), profile_(*profile_for(given, *device)), device_(std::move(device)), arena_(std::move(arena)) {
+Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Device> device,
+                   std::shared_ptr<SharedArena> arena)
+    : options_(checked(given)),
+      asked_(given.memory),
+      profile_(*profile_for(given, *device)),
+      device_(std::move(device)),
+      arena_(std::move(arena)) {
   if (!arena_) arena_ = std::make_shared<SharedArena>(SharedArena{.device = device_});
   CompileOptions& options = options_;
   options.device = device_;
@@ -193,6 +199,10 @@ std::string Compiled::saved_plan() const {
   std::string text = plan::write_plan(problem(), plan_);
   const std::string choices = loop_choices(graph(), pose_options_);
   if (!choices.empty()) text.insert(text.rfind('}'), ",\n\"x_loops\": " + choices);
+  PlanNotes notes{.seconds = posed_.maker_seconds};
+  if (asked_.kind == Budget::Kind::fraction && options_.memory.kind == Budget::Kind::bytes)
+    notes.fraction = asked_.fraction, notes.bytes = options_.memory.bytes;
+  text.insert(text.rfind('}'), write_notes(notes));
   return text;
 }
 

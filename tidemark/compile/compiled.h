@@ -176,6 +176,7 @@ class TIDEMARK_API Compiled {
   std::shared_ptr<Storage> storage_of(std::size_t input, const Tensor& argument, bool given_up);
 
   CompileOptions options_;
+  Budget asked_;  // as given; a fraction of it has become bytes in the options
   DeviceProfile profile_;
   PoseOptions pose_options_;
   Posed posed_;

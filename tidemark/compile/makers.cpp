@@ -22,15 +22,19 @@ MakerPass::MakerPass(Posed& p, const MakerOptions& o)
     profile_ = &own_profile_;
   }
   const plan::Problem& problem = posed.problem;
+  posed.maker_seconds.clear();
   uses_.resize(problem.buffers.size());
   maker_.assign(problem.buffers.size(), -1);
   output_.assign(problem.buffers.size(), 0);
   for (const plan::BufferId b : problem.outputs) output_[at(b)] = 1;
   std::vector<int> made(problem.buffers.size(), 0);
   until_.assign(problem.tasks.size() + 1, 0);
+  const bool given = options.seconds.size() == problem.tasks.size();
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
     const plan::Task& task = problem.tasks[t];
-    until_[t + 1] = until_[t] + (task.optional ? 0 : task.seconds);
+    const double seconds = given ? options.seconds[t] : task.seconds;
+    posed.maker_seconds.push_back(seconds);
+    until_[t + 1] = until_[t] + (task.optional ? 0 : seconds);
     if (task.optional) continue;
     for (const auto* list : {&task.reads, &task.writes}) {
       for (const plan::BufferId b : *list) {

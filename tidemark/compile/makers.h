@@ -17,6 +17,7 @@ struct MakerOptions {
   std::vector<std::string> allow;  // what is used by name alone: lossy codecs, slow ones
   int threads = 1;
   const DeviceProfile* profile = nullptr;  // null: cpu_profile(threads)
+  std::vector<double> seconds{};  // Posed::maker_seconds of a plan to be loaded; else those of the tasks
 };
 
 // Adds the tasks, all optional, and Posed::makers. Throws Error(usage) for a name in `allow` that is none.

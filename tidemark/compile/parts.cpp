@@ -11,6 +11,7 @@
 #include "tidemark/compile/micro_batches.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/plan_cache.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
@@ -383,6 +384,11 @@ namespace {
 PlannedParts plan_as_asked(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options,
                            std::span<const TierSpec> tiers, const Replanning& how) {
   const int parts = options.micro_batches.parts;
+  // What a fraction is of depends on how fast loops are found to be.
+  if (!options.plan_file.empty() && options.memory.kind == Budget::Kind::fraction) {
+    const PlanNotes notes = read_notes(read_file(options.plan_file));
+    if (notes.fraction == options.memory.fraction) options.memory = notes.bytes;
+  }
   // Without a budget nothing is gained.
   const bool unlimited = options.memory.kind == Budget::Kind::unlimited;
   if (parts == 0 && !unlimited) return Choosing(graph, options, pose_options, tiers, how).run();

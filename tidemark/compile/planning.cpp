@@ -8,6 +8,7 @@
 #include "tidemark/compile/makers.h"
 #include "tidemark/compile/pins.h"
 #include "tidemark/compile/plan_cache.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/compile/refusal.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
@@ -279,9 +280,12 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
   apply_pins(posed, options.pins);
   check_names(options.allow);
   // Without a budget nothing needs another way.
-  if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty())
-    add_makers(posed,
-               {.lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile});
+  if (options.memory.kind != Budget::Kind::unlimited && options.planner.empty()) {
+    MakerOptions makers{
+        .lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile};
+    if (!options.plan_file.empty()) makers.seconds = read_notes(read_file(options.plan_file)).seconds;
+    add_makers(posed, makers);
+  }
   leave_overflowing_behind(posed);
   if (options.atomic) check_before_updates(posed);
   return plan_again(posed, options, tiers, how);

@@ -34,6 +34,8 @@ struct Posed {
   plan::Problem problem;
   Binding binding;
   std::vector<Maker> makers{};  // of its optional tasks
+  // Of the tasks when makers were looked for: which are on offer depends on them, so that a plan file has them too.
+  std::vector<double> maker_seconds{};
 };
 // The graph's updates must be placed (place_updates) and its layouts chosen.
 TIDEMARK_API Posed pose(Graph graph, const PoseOptions& options);
