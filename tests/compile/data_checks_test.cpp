@@ -64,6 +64,11 @@ void expect_untouched(F step, const std::function<Tensors()>& fresh, const Tenso
   EXPECT_TRUE(bits(s) == bits(wanted));
 }
 
+std::size_t checks(const plan::Problem& p) {
+  return static_cast<std::size_t>(
+      std::count_if(p.tasks.begin(), p.tasks.end(), [](const plan::Task& t) { return t.kind == "check"; }));
+}
+
 // A count that nothing has to wait for, running means that the forward pass gives, parameters.
 Tensors fresh_net() { return {full({}, 0.0), full({8}, 0.0), wave({10, 8}, 0.7), wave({8, 5}, 0.31)}; }
 Tensors train(const Tensors& s, const Tensors& args) {
@@ -108,6 +113,18 @@ TEST(DataChecks, TheMessageIsTheOpsOwn) {
   };
   EXPECT_EQ(message(kBad[0]).find("[embedding] index 10 vs table of 10 rows"), 0u) << message(kBad[0]);
   EXPECT_EQ(message(kBad[2]).find("[cross_entropy] label 5 of row 5 vs 5 classes"), 0u) << message(kBad[2]);
+}
+
+TEST(DataChecks, EmittedFilesPassThemOver) {
+  const auto step = [](const Tensors& s, const Tensors& args) {
+    const Tensor count = s[0] + 2.5;
+    return Tensors{count, s[1] + sum(embedding(args[1], args[0]), {0})};
+  };
+  auto f = compile(step, {.state = 1});
+  const Tensors state{full({}, 0.0), full({8}, 0.1)};
+  const Compiled& c = f.plan_for(state, Tensors{kGood[0], wave({10, 8}, 0.7)});
+  ASSERT_EQ(checks(c.problem()), 1u);
+  EXPECT_NE(c.emitted().find("only updates wait for it"), std::string::npos);
 }
 
 TEST(DataChecks, WithoutAtomicStepsUpdatesMayHaveRun) {
@@ -181,6 +198,9 @@ TEST(DataChecks, LoopsOfUnknownLengthAndBranches) {
   const auto fresh = [] { return Tensors{full({}, 0.0), full({4}, 0.2), wave({10, 8}, 0.7)}; };
   const Tensor near = full({}, 6.0), far = full({}, 1e6), little = full({}, 2.0);
   expect_untouched(step, fresh, {near, kGood[0]}, {{far, kGood[0]}, {near, kBad[0][0]}});
+  // One for the loop and one for the branches: their adjoints refuse nothing more.
+  auto f = compile(step, {.state = 1});
+  EXPECT_EQ(checks(f.plan_for(fresh(), Tensors{near, kGood[0]}).problem()), 2u);
   // The branch that is not taken refuses nothing.
   expect_untouched(step, fresh, {little, kBad[0][0]}, {{far, kGood[0]}, {near, kBad[0][0]}});
 }
@@ -201,11 +221,6 @@ TEST(DataChecks, WhatIsMadeFromUpdatedStateIsNamed) {
     EXPECT_NE(std::string(e.what()).find("index 10 vs table of 10 rows"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("; behind the update"), std::string::npos) << e.what();
   }
-}
-
-std::size_t checks(const plan::Problem& p) {
-  return static_cast<std::size_t>(
-      std::count_if(p.tasks.begin(), p.tasks.end(), [](const plan::Task& t) { return t.kind == "check"; }));
 }
 
 TEST(DataChecks, UpdatesFromAcceptedDataWaitForNothing) {
