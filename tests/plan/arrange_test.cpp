@@ -100,5 +100,20 @@ TEST(Arrange, SaysWhatIsLeftOut) {
   EXPECT_NE(five.offset_of(0, 0), five.offset_of(1, 1));
 }
 
+TEST(Arrange, TheSameSeedGivesTheSamePlaces) {
+  const Problem problem = random_problem(3, {.tasks = 40, .tiers = false});
+  const Model model(problem, {});
+  const Given given = as_listed(model);
+  std::vector<TaskId> runs;
+  for (int k = 0; k < 2; ++k) {
+    Arrange arrange(model, given.live, 5);
+    arrange.run(given.runs, Limit(10, -1), 500);
+    if (k == 1) {
+      EXPECT_EQ(arrange.runs(), runs);
+    }
+    runs = arrange.runs();
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::plan

@@ -17,9 +17,12 @@ namespace tidemark::plan {
 namespace {
 
 constexpr std::int64_t kFar = 30;     // places that a run moves at most at once
-constexpr int kPulls = 8;             // moves that shorten a life before it is forced in
+constexpr int kPulls = 3;             // moves that shorten a life before it is forced in
 constexpr int kMoves = 4;             // moves of any run with each that is forced in
+constexpr int kSettled = 2;           // likewise, of what is around it, to where it fits best
 constexpr double kLonger = 2;         // places that a life of the mean size may get longer by one move
+constexpr double kEasy = 0.9;         // of the arena: live bytes that find their places, as a rule
+constexpr std::int64_t kToEase = 40;  // changes of the order for each run, to get there
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -68,15 +71,19 @@ void Arrange::load(const std::vector<TaskId>& runs) {
   run_at_.resize(runs.size());
   std::iota(run_at_.begin(), run_at_.end(), 0);
   place_of_ = run_at_;
+  find_ties();
   first_.resize(lives_.size());
   last_ = first_;
   offset_.assign(lives_.size(), -1);
   end_ = offset_;
-  dear_.assign(lives_.size(), 1);
   for (std::size_t l = 0; l < lives_.size(); ++l) refresh(static_cast<std::int32_t>(l));
   double sum = 1;
-  for (const Life& l : lives_) sum += static_cast<double>(l.size);
+  for (const Life& l : lives_) {
+    sum += static_cast<double>(l.size);
+    largest_ = std::max(largest_, l.size);
+  }
   mean_ = sum / static_cast<double>(std::max<std::size_t>(lives_.size(), 1));
+  for (const Life& l : lives_) dear_.push_back(std::sqrt(static_cast<double>(l.size) / mean_));
 }
 
 void Arrange::refresh(std::int32_t life) {
@@ -98,18 +105,67 @@ bool Arrange::tied(TaskId a, TaskId b) const {
   return takes_over_from(a, b) || takes_over_from(b, a);
 }
 
-// Moves the run at `from` past its neighbours, up to `by` of them to the right (or left); how many it passed.
-std::int32_t Arrange::shift(std::int32_t from, std::int32_t by) {
-  const std::int32_t step = by > 0 ? 1 : -1, n = static_cast<std::int32_t>(runs_.size());
-  const std::int32_t run = run_at_[at(from)];
-  const TaskId task = runs_[at(run)].task;
-  std::int32_t place = from;
-  for (; place - from != by; place += step) {
-    const std::int32_t next = place + step;
-    if (next < 0 || next >= n) break;
-    const std::int32_t other = run_at_[at(next)];
+// Which pairs of runs stay in their order; each is tied to few, and only through a buffer or a version.
+void Arrange::find_ties() {
+  const Model& m = *model_;
+  std::vector<std::vector<std::int32_t>> readers(at(m.buffers)), writers(at(m.buffers)), runs_of(at(m.all));
+  const auto n = static_cast<std::int32_t>(runs_.size());
+  for (std::int32_t run = 0; run < n; ++run) {
+    const auto t = at(runs_[at(run)].task);
+    for (const BufferId b : m.reads[t]) readers[at(b)].push_back(run);
+    for (const BufferId b : m.writes[t]) writers[at(b)].push_back(run);
+    runs_of[t].push_back(run);
+  }
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  const auto look = [&](std::int32_t run, const std::vector<std::int32_t>& others) {
+    for (const std::int32_t other : others) {
+      const auto [a, b] = std::minmax(run, other);
+      if (a != b && tied(runs_[at(a)].task, runs_[at(b)].task)) pairs.emplace_back(a, b);
+    }
+  };
+  for (std::int32_t run = 0; run < n; ++run) {
+    const auto t = at(runs_[at(run)].task);
+    for (const BufferId b : m.writes[t]) {
+      look(run, readers[at(b)]);
+      look(run, writers[at(b)]);
+    }
+    for (const TaskId update : m.before[t]) look(run, runs_of[at(update)]);
+    for (const TaskId update : m.after[t]) look(run, runs_of[at(update)]);
+    if (!m.has_in_place()) continue;
+    for (const Model::Pair& pair : m.in_place[t]) look(run, readers[at(pair.read)]);
+  }
+  const auto list = [&](Csr& ties) {
+    std::sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    auto next = pairs.begin();
+    for (std::int32_t run = 0; run < n; ++run) {
+      for (; next != pairs.end() && next->first == run; ++next) ties.add(next->second);
+      ties.end_row();
+    }
+  };
+  list(later_);
+  for (auto& [a, b] : pairs) std::swap(a, b);
+  list(earlier_);
+}
+
+// Where the run gets to, by at most so many places.
+std::int32_t Arrange::reach(std::int32_t run, std::int32_t by) const {
+  std::int32_t to = place_of_[at(run)] + by;
+  if (by > 0) {
+    to = std::min(to, static_cast<std::int32_t>(runs_.size()) - 1);
+    for (const std::int32_t other : later_[at(run)]) to = std::min(to, place_of_[at(other)] - 1);
+  } else {
+    to = std::max(to, 0);
+    for (const std::int32_t other : earlier_[at(run)]) to = std::max(to, place_of_[at(other)] + 1);
+  }
+  return to;
+}
+
+void Arrange::shift(std::int32_t from, std::int32_t to) {
+  const std::int32_t step = to > from ? 1 : -1, run = run_at_[at(from)];
+  for (std::int32_t place = from; place != to; place += step) {
+    const std::int32_t next = place + step, other = run_at_[at(next)];
     const Run& passed = runs_[at(other)];
-    if (step > 0 ? tied(task, passed.task) : tied(passed.task, task)) break;
     run_at_[at(place)] = other;
     place_of_[at(other)] = place;
     // What begins or ends with it does so one place further; what ends with the run that moves is looked at in the end.
@@ -119,46 +175,50 @@ std::int32_t Arrange::shift(std::int32_t from, std::int32_t by) {
       if (last_[life] == next) last_[life] = place;
     }
   }
-  run_at_[at(place)] = run;
-  place_of_[at(run)] = place;
-  for (std::int32_t k = 0; place != from && k < runs_[at(run)].lives; ++k)
+  run_at_[at(to)] = run;
+  place_of_[at(run)] = to;
+  for (std::int32_t k = 0; k < runs_[at(run)].lives; ++k)
     refresh(lives_of_[at(runs_[at(run)].first_life + k)]);
-  return place - from;
 }
 
-double Arrange::area(std::int32_t run) const {
-  double sum = 0;
-  for (std::int32_t k = 0; k < runs_[at(run)].lives; ++k) {
-    const auto life = at(lives_of_[at(runs_[at(run)].first_life + k)]);
-    sum += static_cast<double>(lives_[life].size) * (last_[life] - first_[life]);
+// The life once `run`, which makes or uses it, is at `time`.
+Arrange::Change Arrange::changed(std::int32_t life, std::int32_t run, std::int32_t time) const {
+  const Life& l = lives_[at(life)];
+  Change change{life, 2 * first_[at(life)], 2 * last_[at(life)]};
+  if (l.maker == run) change.first = time;
+  if (l.kept) return change;
+  if (last_[at(life)] == place_of_[at(run)]) {
+    change.last = std::max(time, change.first);
+    for (const std::int32_t user : l.by)
+      if (user != run) change.last = std::max(change.last, 2 * place_of_[at(user)]);
+  } else if (l.maker != run) {
+    change.last = std::max(change.last, time);
   }
-  return sum;
+  return change;
 }
 
 // Where all that has a place can keep it, and lives do not get much longer.
 bool Arrange::move(std::int32_t run, std::int32_t by) {
-  const std::int32_t from = place_of_[at(run)];
-  const double before = area(run);
-  // What goes on behind it, or only begins there, meets others than before.
-  affected_.clear();
-  for_ends(run, from);
-  const std::int32_t passed = shift(from, by);
-  if (passed == 0) return false;
-  for_ends(run, from + passed);
-  bool good = area(run) <= before + kLonger * mean_ * rng_.uniform();
-  for (std::size_t k = 0; good && k < affected_.size(); ++k) good = is_free(affected_[k]);
-  if (!good) shift(from + passed, -passed);
-  return good;
-}
-
-// Adds to affected_ what begins or ends with the run and has a place.
-void Arrange::for_ends(std::int32_t run, std::int32_t place) {
+  const std::int32_t from = place_of_[at(run)], to = reach(run, by);
+  if (to == from) return false;
+  const std::int32_t time = 2 * to + (by > 0 ? 1 : -1);
   const Run& r = runs_[at(run)];
+  changes_.clear();
+  double longer = 0;
   for (std::int32_t k = 0; k < r.lives; ++k) {
     const std::int32_t life = lives_of_[at(r.first_life + k)];
-    if (offset_[at(life)] >= 0 && (lives_[at(life)].maker == run || last_[at(life)] == place))
-      affected_.push_back(life);
+    const Change c = changed(life, run, time);
+    const std::int32_t before = 2 * (last_[at(life)] - first_[at(life)]);
+    longer += static_cast<double>(lives_[at(life)].size) * (c.last - c.first - before);
+    if (offset_[at(life)] >= 0 && (c.first < 2 * first_[at(life)] || c.last > 2 * last_[at(life)]))
+      changes_.push_back(c);
   }
+  if (longer > 2 * kLonger * mean_ * rng_.uniform()) return false;
+  // What the run makes or uses meets at the run before and behind: only others can be in the way.
+  for (const Change& c : changes_)
+    if (!is_free(c)) return false;
+  shift(from, to);
+  return true;
 }
 
 // Its maker later or its last user earlier.
@@ -216,12 +276,15 @@ Arrange::Units Arrange::free_place(std::int32_t life) {
   return best;
 }
 
-bool Arrange::is_free(std::int32_t life) const {
-  const Units begin = offset_[at(life)], end = end_[at(life)];
-  const std::int32_t first = first_[at(life)], last = last_[at(life)];
-  for (const std::int32_t other : by_offset_) {
+bool Arrange::is_free(const Change& change) const {
+  const Units begin = offset_[at(change.life)], end = end_[at(change.life)];
+  auto next = std::lower_bound(by_offset_.begin(), by_offset_.end(), begin - largest_,
+                               [&](std::int32_t l, Units o) { return offset_[at(l)] < o; });
+  for (; next != by_offset_.end(); ++next) {
+    const std::int32_t other = *next;
     if (offset_[at(other)] >= end) break;
-    if (end_[at(other)] > begin && first_[at(other)] <= last && last_[at(other)] >= first && other != life)
+    if (end_[at(other)] > begin && 2 * first_[at(other)] <= change.last &&
+        2 * last_[at(other)] >= change.first && other != change.life)
       return false;
   }
   return true;
@@ -235,28 +298,13 @@ void Arrange::force(std::int32_t life) {
   for (const std::int32_t other : met_) {
     begins_.push_back({std::max<Units>(0, offset_[at(other)] - size + 1), dear_[at(other)]});
     // Nearly in order: those that do not meet each other may overlap.
-    ends_.push_back({end_[at(other)], dear_[at(other)]});
-    for (std::size_t k = ends_.size() - 1; k > 0 && ends_[k - 1].at > ends_[k].at; --k)
-      std::swap(ends_[k - 1], ends_[k]);
+    const packing::Edge edge{end_[at(other)], dear_[at(other)]};
+    ends_.push_back(edge);
+    std::size_t k = ends_.size() - 1;
+    for (; k > 0 && ends_[k - 1].at > edge.at; --k) ends_[k] = ends_[k - 1];
+    ends_[k] = edge;
   }
-  constexpr double kSame = 1e-9;
-  double sum = 0, least = std::numeric_limits<double>::infinity();
-  Units best = 0;
-  std::int64_t ties = 0;
-  std::size_t begun = 0, ended = 0;
-  for (Units offset = 0; offset <= highest;) {
-    while (begun < begins_.size() && begins_[begun].at <= offset) sum += begins_[begun++].dear;
-    while (ended < ends_.size() && ends_[ended].at <= offset) sum -= ends_[ended++].dear;
-    Units next = highest + 1;
-    if (begun < begins_.size()) next = std::min(next, begins_[begun].at);
-    if (ended < ends_.size()) next = std::min(next, ends_[ended].at);
-    if (sum < least + kSame) {
-      ties = sum < least - kSame ? 1 : ties + 1;
-      least = std::min(least, sum);
-      if (rng_.below(ties) == 0) best = rng_.below(2) == 0 ? offset : next - 1;
-    }
-    offset = next;
-  }
+  const Units best = packing::least_dear(begins_, ends_, highest, rng_).offset;
   for (const std::int32_t other : met_) {
     if (offset_[at(other)] >= best + size || end_[at(other)] <= best) continue;
     take(other);
@@ -265,8 +313,31 @@ void Arrange::force(std::int32_t life) {
   put(life, best);
 }
 
+// Some of those around what was forced in, to where they leave larger gaps.
+void Arrange::settle_some() {
+  around_ = met_;
+  for (int k = 0; k < kSettled; ++k) {
+    const std::int32_t life = around_[at(static_cast<std::int32_t>(rng_.below(std::ssize(around_))))];
+    if (offset_[at(life)] < 0) continue;
+    take(life);
+    put(life, free_place(life));
+  }
+}
+
+// The same runs in an order with fewer moments at which the arena is nearly full: what is live elsewhere finds a place.
+std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs) {
+  Reorder reorder(*model_);
+  reorder.load(runs);
+  double mean = 0;
+  for (const Bytes size : model_->size) mean += static_cast<double>(size) / std::max(1, model_->buffers);
+  const Bytes before = reorder.peak();
+  reorder.anneal(static_cast<Bytes>(kEasy * static_cast<double>(arena_ * align_)), 0.3 * mean, 0.01 * mean,
+                 kToEase * std::ssize(runs), rng_);
+  return reorder.peak() <= std::max(before, arena_ * align_) ? reorder.runs() : runs;
+}
+
 bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds) {
-  load(runs);
+  load(eased(runs));
   for (std::size_t l = 0; l < lives_.size(); ++l) {
     if (lives_[l].size > arena_) return false;
     out_.push_back(static_cast<std::int32_t>(l));
@@ -278,6 +349,7 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
     if (place >= 0) put(life, place);
     return place >= 0;
   });
+  const auto smaller = [&](auto a, auto b) { return lives_[at(a)].size < lives_[at(b)].size; };
   const auto without = [&] {
     Units sum = 0;
     for (const std::int32_t life : out_) sum += lives_[at(life)].size;
@@ -286,6 +358,8 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
   left_out_ = without();
   for (std::int64_t round = 1; !out_.empty() && round <= most_rounds; ++round) {
     if (round % kToLook == 0 && limit.time_is_up()) break;
+    // What is large is placed while there is most room.
+    std::iter_swap(std::max_element(out_.begin(), out_.end(), smaller), out_.end() - 1);
     const std::int32_t life = out_.back();
     out_.pop_back();
     Units place = free_place(life);
@@ -297,6 +371,7 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
       dear_[at(life)] += std::sqrt(static_cast<double>(lives_[at(life)].size) / mean_);
       meet(life);
       force(life);
+      settle_some();
       for (int k = 0; k < kMoves; ++k) {
         const auto far = static_cast<std::int32_t>(1 + rng_.below(kFar));
         move(static_cast<std::int32_t>(rng_.below(std::ssize(runs_))), rng_.below(2) == 0 ? far : -far);
@@ -329,18 +404,18 @@ bool can_arrange(const Model& model, const Options& options) {
   return !model.has_copies() && options.reorder && model.tasks <= kMost;
 }
 
-std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
-                             Bytes arena, const Options& options, const Limit& limit) {
-  constexpr std::int64_t kRounds = 10'000;
+Arranged arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs, Bytes arena,
+                  const Options& options, const Limit& limit) {
+  constexpr std::int64_t kRounds = 20'000;
   Arrange arrange(model, arena, options.seed);
   if (!arrange.run(runs, limit, options.effort < 0 ? std::numeric_limits<std::int64_t>::max() : kRounds))
-    return {};
+    return {.left_out = arrange.left_out()};
   Timeline line(model);
   line.assign(arrange.runs(), 0);
   Plan plan = plan_of(problem, steps_of(line));
   place_at(problem, plan, [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
-  if (!replay(problem, plan).broken.empty()) return {};
-  return plan;
+  if (!replay(problem, plan).broken.empty()) return {.left_out = arena};
+  return {.plan = std::move(plan)};
 }
 
 }  // namespace tidemark::plan

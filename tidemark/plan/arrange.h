@@ -8,6 +8,7 @@
 #include "tidemark/base/random.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/model.h"
+#include "tidemark/plan/pack_places.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark::plan {
@@ -42,31 +43,40 @@ class Arrange {
     bool kept = false;             // to the end
     std::vector<std::int32_t> by;  // runs that use it
   };
+  // Moments between runs count, too: the run at a place has twice that number.
+  struct Change {
+    std::int32_t life, first, last;
+  };
 
+  std::vector<TaskId> eased(const std::vector<TaskId>& runs);
   void load(const std::vector<TaskId>& runs);
+  void find_ties();
   std::int32_t add_life(Units size, std::int32_t maker);
   void refresh(std::int32_t life);
   bool tied(TaskId a, TaskId b) const;
-  std::int32_t shift(std::int32_t from, std::int32_t by);
-  void for_ends(std::int32_t run, std::int32_t place);
+  std::int32_t reach(std::int32_t run, std::int32_t by) const;
+  void shift(std::int32_t from, std::int32_t to);
+  Change changed(std::int32_t life, std::int32_t run, std::int32_t time) const;
   bool move(std::int32_t run, std::int32_t by);
-  double area(std::int32_t run) const;
   bool pull_in(std::int32_t life);
   void put(std::int32_t life, Units offset);
   void take(std::int32_t life);
   void meet(std::int32_t life);
   Units free_place(std::int32_t life);
-  bool is_free(std::int32_t life) const;
+  bool is_free(const Change& change) const;
   void force(std::int32_t life);
+  void settle_some();
 
   const Model* model_;
   Bytes align_;
   Units arena_;
   Rng rng_;
-  double mean_ = 1;  // size of a life
+  double mean_ = 1;    // size of a life
+  Units largest_ = 0;  // likewise
   std::vector<Run> runs_;
   std::vector<std::int32_t> lives_of_;
   std::vector<std::int32_t> run_at_, place_of_;
+  Csr earlier_, later_;  // by run: those on either side of it that it never passes
   std::vector<Life> lives_;
   std::vector<std::int32_t> first_, last_;  // places, both included
   std::vector<Units> offset_, end_;         // -1: it has none
@@ -74,19 +84,19 @@ class Arrange {
   std::vector<std::int32_t> by_offset_;  // of those that have a place
   std::vector<std::int32_t> out_;        // those that have none
   Units left_out_ = 0;
-  std::vector<std::int32_t> met_, affected_;  // scratch
-  struct Edge {
-    Units at;
-    double dear;
-  };
-  std::vector<Edge> begins_, ends_;
+  std::vector<std::int32_t> met_, around_;  // scratch
+  std::vector<Change> changes_;
+  std::vector<packing::Edge> begins_, ends_;
 };
 
 // Whether the order may change at all, and each round, which looks at all that have a place, is short enough.
 bool can_arrange(const Model& model, const Options& options);
-// The plan of these runs, in this order or another, with offsets inside the arena; none where none was found. With `effort`, after a fixed
-// number of rounds.
-std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
-                             Bytes arena, const Options& options, const Limit& limit);
+// The plan of these runs, in this order or another, with offsets inside the arena. With `effort`, after a fixed number of rounds.
+struct Arranged {
+  std::optional<Plan> plan;  // none where none was found
+  Bytes left_out = 0;        // then, the least bytes that were without a place at one time
+};
+Arranged arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs, Bytes arena,
+                  const Options& options, const Limit& limit);
 
 }  // namespace tidemark::plan

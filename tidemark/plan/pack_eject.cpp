@@ -26,7 +26,7 @@ bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
     return budget.nodes % kToLook == 0 && budget.limit != nullptr && budget.limit->time_is_up();
   };
   for (const std::int32_t i : order_by(items, Rule::size_start)) {
-    const Places::Found found = places.find(i);
+    const Found found = places.find(i);
     if (found.dear > 0)
       out.push_back(i);
     else
@@ -38,7 +38,7 @@ bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
     if (budget.nodes <= 0 || late()) return false;
     const std::int32_t i = out.back();
     out.pop_back();
-    const Places::Found found = places.find(i);
+    const Found found = places.find(i);
     if (found.dear > 0) places.make_dearer(i, std::sqrt(static_cast<double>(places[i].size) / mean));
     places.put(i, found, out);
   }

@@ -13,6 +13,28 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
+Found least_dear(std::span<const Edge> begins, std::span<const Edge> ends, Units highest, Rng& rng) {
+  constexpr double kSame = 1e-9;
+  Found best{0, std::numeric_limits<double>::infinity()};
+  double sum = 0;
+  std::int64_t ties = 0;
+  std::size_t begun = 0, ended = 0;
+  for (Units offset = 0; offset <= highest;) {
+    while (begun < begins.size() && begins[begun].at <= offset) sum += begins[begun++].dear;
+    while (ended < ends.size() && ends[ended].at <= offset) sum -= ends[ended++].dear;
+    Units next = highest + 1;
+    if (begun < begins.size()) next = std::min(next, begins[begun].at);
+    if (ended < ends.size()) next = std::min(next, ends[ended].at);
+    if (sum < best.dear + kSame) {
+      ties = sum < best.dear - kSame ? 1 : ties + 1;
+      best.dear = std::min(best.dear, sum);
+      if (rng.below(ties) == 0) best.offset = rng.below(2) == 0 ? offset : next - 1;
+    }
+    offset = next;
+  }
+  return best;
+}
+
 Places::Places(std::vector<Life> lives, Units height, std::uint64_t seed)
     : lives_(std::move(lives)), height_(height), rng_(seed) {}
 
@@ -49,14 +71,14 @@ void Places::List::meet(const Life& life, std::vector<std::int32_t>& met) {
   }
 }
 
-Places::Found Places::find(std::int32_t life) {
+Found Places::find(std::int32_t life) {
   const Life& l = lives_[at(life)];
   by_offset_.meet(l, met_);
   const Found free = find_free(l);
   return free.offset >= 0 ? free : find_least(l);
 }
 
-Places::Found Places::find_free(const Life& life) const {
+Found Places::find_free(const Life& life) const {
   Units floor = 0, best = -1, least = std::numeric_limits<Units>::max();
   const auto look = [&](Units ceiling) {
     const Units room = ceiling - floor;
@@ -72,32 +94,15 @@ Places::Found Places::find_free(const Life& life) const {
   return {best, 0};
 }
 
-// Over the offsets from 0 up: what begins to be met at one, and what no longer is.
-Places::Found Places::find_least(const Life& life) {
-  constexpr double kSame = 1e-9;
+Found Places::find_least(const Life& life) {
   by_end_.meet(life, met_by_end_);
-  const Units highest = height_ - life.size;
-  Found best{0, std::numeric_limits<double>::infinity()};
-  double sum = 0;
-  std::int64_t ties = 0;
-  std::size_t begun = 0, ended = 0;
-  const auto next_begin = [&] { return lives_[at(met_[begun])].offset - life.size + 1; };
-  const auto next_end = [&] { return lives_[at(met_by_end_[ended])].end(); };
-  for (Units offset = 0; offset <= highest;) {
-    for (; begun < met_.size() && next_begin() <= offset; ++begun) sum += lives_[at(met_[begun])].dear;
-    for (; ended < met_by_end_.size() && next_end() <= offset; ++ended)
-      sum -= lives_[at(met_by_end_[ended])].dear;
-    Units next = highest + 1;
-    if (begun < met_.size()) next = std::min(next, next_begin());
-    if (ended < met_by_end_.size()) next = std::min(next, next_end());
-    if (sum < best.dear + kSame) {
-      ties = sum < best.dear - kSame ? 1 : ties + 1;
-      best.dear = std::min(best.dear, sum);
-      if (rng_.below(ties) == 0) best.offset = rng_.below(2) == 0 ? offset : next - 1;
-    }
-    offset = next;
-  }
-  return best;
+  begins_.clear();
+  ends_.clear();
+  for (const std::int32_t other : met_)
+    begins_.push_back({lives_[at(other)].offset - life.size + 1, lives_[at(other)].dear});
+  for (const std::int32_t other : met_by_end_)
+    ends_.push_back({lives_[at(other)].end(), lives_[at(other)].dear});
+  return least_dear(begins_, ends_, height_ - life.size, rng_);
 }
 
 void Places::put(std::int32_t life, const Found& found, std::vector<std::int32_t>& out) {

@@ -1,15 +1,29 @@
 // Where things of known lives lie in an arena of a given height, some of them nowhere yet: finds room, and where there is none, what it
-// costs least to clear. What Ejection and Arrange look for their offsets in. Internal to pack and arrange.
+// costs least to clear. Internal to pack; arrange shares the latter.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tidemark/base/random.h"
 #include "tidemark/plan/pack_items.h"
 
 namespace tidemark::plan::packing {
+
+struct Found {
+  Units offset = 0;
+  double dear = 0;  // what lies there, together; 0: nothing
+};
+
+// An offset from which on something is met, or no longer.
+struct Edge {
+  Units at;
+  double dear;
+};
+// Of the offsets up to `highest`, one of those at which what is met is least dear together. Both lists by offset.
+Found least_dear(std::span<const Edge> begins, std::span<const Edge> ends, Units highest, Rng& rng);
 
 class Places {
  public:
@@ -20,11 +34,6 @@ class Places {
     Units offset = -1;  // -1: it has no place
     Units end() const { return offset + size; }
   };
-  struct Found {
-    Units offset = 0;
-    double dear = 0;  // what lies there, together; 0: nothing
-  };
-
   Places(std::vector<Life> lives, Units height, std::uint64_t seed);
 
   const Life& operator[](std::int32_t life) const { return lives_[static_cast<std::size_t>(life)]; }
@@ -55,6 +64,7 @@ class Places {
   Rng rng_;
   List by_offset_, by_end_;
   std::vector<std::int32_t> met_, met_by_end_;
+  std::vector<Edge> begins_, ends_;
 };
 
 }  // namespace tidemark::plan::packing

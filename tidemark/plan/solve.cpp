@@ -37,8 +37,7 @@ constexpr double kFar = 0.06;         // of the arena: holes that call for a sea
 constexpr double kHoles = 0.01;       // the same where the order can change with the offsets
 constexpr double kFewer =
     0.03;  // of the arena: live bytes fewer with which the order does the rest, as a rule
-constexpr double kToArrange = 0.75;                // of what is left, for offsets together with the order
-constexpr std::int64_t kRoundsToArrange = 20'000;  // where rounds are counted instead of time
+constexpr double kToArrange = 0.75;   // of what is left, for offsets together with the order
 constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
 constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
 constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
@@ -350,13 +349,9 @@ class Solver {
     const double left = options_.time_limit * (1 - kLeastBound) - limit_.elapsed();
     Limit limit(options_.effort < 0 ? kToArrange * left : options_.time_limit, -1);
     limit.ask([this] { return go_on("offsets", best_); });
-    Arrange arrange(model_, budget_ - model_.base, options_.seed);
-    if (!arrange.run(runs, limit, options_.effort < 0 ? kNoLimit : kRoundsToArrange))
-      return std::min(over, arrange.left_out());
-    Plan other = plan_of(problem_, model_, arrange.runs());
-    place_at(problem_, other,
-             [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
-    if (replay(problem_, other).broken.empty()) plan = std::move(other);
+    Arranged other = arranged(problem_, model_, runs, budget_ - model_.base, options_, limit);
+    if (!other.plan) return std::min(over, other.left_out);
+    plan = std::move(*other.plan);
     return plan.peak - budget_;
   }
 
