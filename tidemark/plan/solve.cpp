@@ -295,11 +295,14 @@ class Solver {
       // Copies that are half in place are no plan.
       if (runs.empty() || !new_peak || (model_.has_copies() && !is_plan(line))) return have;
       Plan plan = plan_of(problem_, model_, runs);
-      if (options_.offsets && plan.live_peak <= budget_) pack(plan, 0.08);
+      if (options_.offsets && plan.live_peak <= budget_) {
+        pack(plan, 0.08);
+        if (plan.peak > budget_) arrange(plan, runs, 0.08 * options_.time_limit);
+      }
       have = std::min(have, plan.peak);
       if (plan.peak <= budget_) {
+        found = runs_of_steps(model_, plan.steps);
         packed_ = std::move(plan);
-        found = runs;
       }
       return have;
     };
@@ -347,12 +350,18 @@ class Solver {
     // With so many holes in all of them, fewer live bytes come first, and then the order.
     if (first) return static_cast<Bytes>(kFewer * static_cast<double>(budget_ - model_.base));
     const double left = options_.time_limit * (1 - kLeastBound) - limit_.elapsed();
-    Limit limit(options_.effort < 0 ? kToArrange * left : options_.time_limit, -1);
+    const Bytes left_out = arrange(plan, runs, kToArrange * left);
+    return plan.peak > budget_ ? std::min(over, left_out) : plan.peak - budget_;
+  }
+
+  // The plan becomes that of the same runs in an order whose offsets fit, where one is found; the bytes without a place, where none is.
+  Bytes arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
+    if (!can_arrange(model_, options_)) return plan.peak - budget_;
+    Limit limit(options_.effort < 0 ? seconds : options_.time_limit, -1);
     limit.ask([this] { return go_on("offsets", best_); });
     Arranged other = arranged(problem_, model_, runs, budget_ - model_.base, options_, limit);
-    if (!other.plan) return std::min(over, other.left_out);
-    plan = std::move(*other.plan);
-    return plan.peak - budget_;
+    if (other.plan) plan = std::move(*other.plan);
+    return other.left_out;
   }
 
   // How far packing is from the live bytes shows on a plan that is not the best yet. Where it is far, there is time left to search with fewer
