@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "random_problem.h"
@@ -52,6 +53,27 @@ TEST(SmallestPeak, AChainNeedsThreeBuffers) {
     EXPECT_EQ(verify_proof(p, least.plan), "") << offsets;
     EXPECT_NE(least.why.find("first runs"), std::string::npos) << least.why;
   }
+}
+
+// It is looked for without copies too, where a plan to start from that has some is none.
+TEST(SmallestPeak, AWarmStartMayHaveCopies) {
+  Problem p = there_and_back(6);
+  p.tiers.resize(1);
+  p.tiers[0].name = "host";
+  p.tiers[0].bytes = 10'000;
+  p.tiers[0].read_bytes_per_second = p.tiers[0].write_bytes_per_second = 1e4;
+  Options o = counted();
+  o.budget = 430;
+  o.recompute = false;
+  const Plan given = solve(p, o);
+  ASSERT_TRUE(has_plan(given));
+  ASSERT_TRUE(std::any_of(given.steps.begin(), given.steps.end(),
+                          [](const Step& s) { return s.kind == Step::Kind::evict; }));
+  Options from = counted();
+  from.warm_start = &given;
+  const SmallestPeak least = smallest_peak(p, from);
+  EXPECT_EQ(check(p, least.plan), "");
+  EXPECT_LE(least.budget, given.peak);
 }
 
 TEST(SmallestPeak, WhereNothingHasToRunItIsWhatIsResident) {

@@ -151,6 +151,9 @@ void solve_under_any_options(std::uint64_t first, std::uint64_t last) {
 
 TEST(SolveOptions, WhateverIsOnOrOffTheAnswerChecksAndKeepsToIt) { solve_under_any_options(0, 40); }
 
+// The search takes a first run out there and leaves the second.
+TEST(SolveOptions, AFirstRunThatGoesLeavesTheOrder) { solve_under_any_options(1072, 1073); }
+
 const bool registered = register_parts("SlowSolve", "AnyOptions", 20'000, 32, solve_under_any_options);
 
 // A plan that the search has no way to is kept where it is given, and nothing is said of all plans: `other` reads what an optional

@@ -50,8 +50,11 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
   mean_size_ = std::max(1.0, bytes / std::max(1, model.buffers));
 }
 
+// Where a first run went and a second one is left, that is now the first, further back.
+bool Search::keeps_order() const { return options_.reorder || in_listed_order(line_.runs()); }
+
 void Search::note_peak() {
-  if (line_.peak() >= least_peak_) return;
+  if (line_.peak() >= least_peak_ || !keeps_order()) return;
   if (model_->has_copies() && tiers_.seconds() == std::numeric_limits<double>::infinity()) return;
   least_peak_ = line_.peak();
   least_runs_ = line_.runs();
@@ -60,7 +63,7 @@ void Search::note_peak() {
 void Search::consider() {
   if (model_->has_copies()) tiers_.tidy();
   note_peak();
-  if (line_.peak() > options_.budget) return;
+  if (line_.peak() > options_.budget || !keeps_order()) return;
   const double seconds = seconds_now();
   if (seconds < local_.seconds) local_ = {seconds, line_.runs()};
   if (seconds < best_seconds_) {

@@ -60,6 +60,7 @@ class Search {
   std::vector<TaskId> begin();  // the order given, which overheads are measured from
   void consider();
   void note_peak();
+  bool keeps_order() const;
   bool in_listed_order(const std::vector<TaskId>& runs) const;  // of first runs
   // With the time that copies add.
   double seconds_now() const { return model_->has_copies() ? tiers_.seconds() : line_.seconds(); }

@@ -263,7 +263,10 @@ SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
   lone.tiers.clear();
   Options half = options;
   half.time_limit /= 2;
-  const Plan from = Smallest(lone, half).run().plan;
+  Options alone = half;
+  if (options.warm_start != nullptr && !replay(lone, *options.warm_start).broken.empty())
+    alone.warm_start = nullptr;  // it has copies
+  const Plan from = Smallest(lone, alone).run().plan;
   return Smallest(problem, half).run(has_plan(from) ? &from : nullptr);
 }
 

@@ -127,14 +127,15 @@ void bring_forward(Roles& roles, std::size_t o) {
   put_there(roles, o);
 }
 
-// With stand-in `task` of the problem as given.
-std::optional<Roles> take(const Values& given, const Roles& from, TaskId task) {
+// With stand-in `task` of the problem as given. Only the first way leaves the others where they are in the order.
+std::optional<Roles> take(const Values& given, const Roles& from, TaskId task, bool reorder) {
   const auto o = at(static_cast<TaskId>(std::find(from.id.begin(), from.id.end(), task) - from.id.begin()));
   if (!from.problem.tasks[o].optional) return {};
   for (const auto put : {put_there, put_here, bring_forward}) {
     Roles roles = from;
     put(roles, o);
     if (is_same(given, roles)) return roles;
+    if (!reorder) break;
   }
   return {};
 }
@@ -185,14 +186,16 @@ class StandIns {
         choose(as_given, [](const Task& t) { return t.seconds; }),
         choose(as_given, [&](const Task& t) { return static_cast<double>(needs(t)); })};
     for (std::size_t i = 0; i < std::min(all_.size(), kMostSingles) && !trials_are_over(); ++i) {
-      if (auto single = take(given_, as_given, all_[i])) choices.push_back(std::move(*single));
+      if (auto single = take(given_, as_given, all_[i], options_.reorder))
+        choices.push_back(std::move(*single));
     }
     const double share = kTrials / 2 / static_cast<double>(choices.size());
     for (const Roles& roles : choices) attempt(roles, share, false);
     // Two that help may help together.
     const bool helped = best_roles_.listed() != as_given.listed();
     for (std::size_t i = 0; helped && i < std::min(all_.size(), kMostSingles) && !trials_are_over(); ++i) {
-      if (const auto more = take(given_, best_roles_, all_[i])) attempt(*more, share, false);
+      if (const auto more = take(given_, best_roles_, all_[i], options_.reorder))
+        attempt(*more, share, false);
     }
     if (has_plan(best_) ? best_roles_.listed() != as_given.listed() : below_)
       attempt(has_plan(best_) ? Roles(best_roles_) : choices[1], 1 - kList - kTrials, true);
@@ -261,7 +264,7 @@ class StandIns {
     std::size_t looked_at = 0;
     for (const auto& [of, t] : chosen) {
       if (++looked_at > kMostOneByOne || trials_are_over()) break;
-      if (auto better = take(given_, roles, t)) roles = std::move(*better);
+      if (auto better = take(given_, roles, t, options_.reorder)) roles = std::move(*better);
     }
     return roles;
   }
