@@ -9,7 +9,7 @@
 #include "tidemark/compile/data_needs.h"
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/compile/task_list.h"
-#include "tidemark/kernels/cpu/gather.h"
+#include "tidemark/runtime/check_indices.h"
 
 namespace tidemark {
 namespace {
@@ -201,7 +201,7 @@ class Waiting {
       }
       if (key.indices.buffer >= 0) {
         task.task.seconds = kSeconds + kSecondsPerByte * static_cast<double>(key.type.bytes());
-        task.kernel = kernels::check_indices(key.type, key.need.range, key.need.op->name);
+        task.kernel = std::make_shared<CheckIndices>(key.type, key.need.range, key.need.op->name);
         task.operands.in.push_back(key.indices);
       }
       added.push_back(std::move(task));

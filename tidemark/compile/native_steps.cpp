@@ -5,6 +5,7 @@
 
 #include "tidemark/compile/compiled.h"
 #include "tidemark/front/eager.h"
+#include "tidemark/runtime/compiled_part.h"
 #include "tidemark/runtime/device.h"
 
 namespace tidemark {
@@ -22,10 +23,12 @@ class NativeCode final : public tape::TraceCode {
                    .correct = false},
                   cpu({.threads = 1})) {
     const Program& program = compiled_.program();
-    if (program.instrs.size() != 1)
-      fail(Error::Kind::unsupported,
-           "[native_steps] a step in {} parts vs one compiled function; leave it to the tape",
-           program.instrs.size());
+    for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+      if (dynamic_cast<const CompiledPart*>(program.instrs[i].kernel) == nullptr)
+        fail(Error::Kind::unsupported,
+             "[native_steps] '{}' has no plain form vs a step that is compiled whole; leave it to the tape",
+             program.task_names[i]);
+    }
     TIDEMARK_CHECK(program.outputs.size() == trace.outputs.size() + 1,
                    "[native_steps] a program of {} outputs vs {}", program.outputs.size(),
                    trace.outputs.size() + 1);
@@ -41,7 +44,8 @@ class NativeCode final : public tape::TraceCode {
            std::byte* workspace) const override {
     std::copy(inputs.begin(), inputs.end(), pointers_.begin());
     const Program& program = compiled_.program();
-    program.instrs[0].kernel->run({.in = pointers_, .out = {}, .workspace = workspace});
+    for (const Instr& part : program.instrs)
+      part.kernel->run({.in = pointers_, .out = {}, .workspace = workspace});
     const auto at = [&](const Place& p) {
       return p.resident < 0
                  ? workspace + p.offset

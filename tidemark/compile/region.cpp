@@ -13,6 +13,7 @@
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
+#include "tidemark/runtime/compiled_part.h"
 #include "tidemark/runtime/profiler.h"
 #include "tidemark/runtime/program.h"
 
@@ -264,8 +265,7 @@ Program with_native_parts(const Binding& binding, const Program& program, const 
   };
   for (Instr& instr : made.instrs) {
     const std::int32_t n = instr.kind != Instr::Kind::run ? -1 : binding.node_of_task[static_cast<std::size_t>(instr.task)];
-    const bool ours = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k.get() == instr.kernel; }) != kernels.end();
-    if (n < 0 || ours) continue;
+    if (n < 0 || dynamic_cast<const CompiledPart*>(instr.kernel) != nullptr) continue;
     const Node& node = binding.graph.nodes[static_cast<std::size_t>(n)];
     if (!is_loop(*node.op) || (node.attrs.find("tier") == nullptr && node.attrs.find("inner_tiers") == nullptr)) continue;
     const std::shared_ptr<const Kernel> kernel = loop_task(*node.op, spec_of(binding.graph, node, options.threads), options, compiled).kernel;

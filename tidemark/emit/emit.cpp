@@ -6,6 +6,7 @@
 #include "tidemark/emit/prelude.h"
 #include "tidemark/emit/stencils.h"
 #include "tidemark/emit/writer.h"
+#include "tidemark/runtime/check_indices.h"
 
 namespace tidemark {
 namespace {
@@ -44,12 +45,17 @@ class Emitter {
       body.clear();
     };
     for (std::size_t i = 0; i < s.program.instrs.size(); ++i) {
+      const Node* node = node_of(s, s.program.instrs[i]);
+      // By itself, so that what it refuses is told by its name.
+      const bool alone = node != nullptr && emitting::may_refuse(*node);
+      if (alone) end(i);
       const std::size_t functions = functions_.size();
       const auto regions = regions_;
       try {
         const std::string text = task_of(s, stencils, i);
         if (body.empty()) parts.runs.emplace_back(i, i);
         body += text;
+        if (alone) end(i + 1);
       } catch (const Error& refused) {
         if (refused.kind() != Error::Kind::unsupported) throw;
         // Regions that were begun for it are nobody's.
@@ -69,6 +75,11 @@ class Emitter {
         "// {}: emitted from a plan of {} tasks; an arena of {} bytes and the arrays that are given.\n",
         options_.name, s.program.instrs.size(), s.program.arena_bytes);
     text += "// Compile with -std=c++20 -ffp-contract=off for the executor's bits.\n";
+    if (refuses_)
+      text +=
+          "// Throws std::runtime_error for data that it cannot take: an index out of range, a loop that\n"
+          "// goes on for too long. Arrays that it updates are as before then, unless what is refused was\n"
+          "// made from an updated one or the step was compiled with .atomic = false.\n";
     const Graph& g = s.binding.graph;
     for (std::size_t i = 0; i < g.inputs.size(); ++i)
       text += fmt::format("//   inputs[{}]  {} {}\n", i, to_string(g.type(g.inputs[i])),
@@ -91,11 +102,16 @@ class Emitter {
   std::string whole(const EmitSource& s) const {
     const std::string formulas = without_pragma(emitting::kScalarFormulas);
     std::string text = head(s) + "#include <algorithm>\n#include <cstring>\n" +
-                       (online_ ? "#include <stdexcept>\n" : "") + "#include <type_traits>\n\n" + formulas +
-                       emitting::kPrelude + (networks_ ? emitting::kNetworks : "") +
+                       (refuses_ ? "#include <stdexcept>\n#include <string>\n" : "") +
+                       "#include <type_traits>\n\n" + formulas + emitting::kPrelude +
+                       (networks_ ? emitting::kNetworks : "") +
                        (online_ ? without_pragma(emitting::kOnlineStates) : "");
     for (const std::string& f : functions_) text += f;
     return text;
+  }
+
+  static std::string address(const Place& place) {
+    return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
   }
 
   static const Node* node_of(const EmitSource& s, const Instr& instr) {
@@ -110,9 +126,7 @@ class Emitter {
     if (instr.kind != Instr::Kind::run)
       fail(Error::Kind::unsupported, "[emit] the plan copies to a tier; plan it without");
     const Node* found = node_of(s, instr);
-    // Nothing that anybody reads; emitted files look at no data.
-    if (found == nullptr && instr.outputs == 0 && whole_file_)
-      return fmt::format("  // {}: only updates wait for it\n", s.program.task_names[j]);
+    if (found == nullptr && instr.outputs == 0 && whole_file_) return check_of(s, j);
     if (found == nullptr)
       fail(Error::Kind::unsupported,
            "[emit] task {} of the plan is no node of the graph (a codec, a factor, …); plan it with .makers "
@@ -120,13 +134,12 @@ class Emitter {
            instr.task);
     const Node& node = *found;
     Task task{.graph = g, .node = node, .exact = options_.exact};
-    const auto address = [&](std::int32_t k) {
-      const Place& place = s.program.places[static_cast<std::size_t>(instr.first_place + k)];
-      return plus(place.resident < 0 ? "arena" : fmt::format("r[{}]", place.resident), place.offset);
+    const auto operand = [&](std::int32_t k) {
+      return address(s.program.places[static_cast<std::size_t>(instr.first_place + k)]);
     };
-    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(address(i));
-    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(address(instr.inputs + o));
-    task.workspace = address(instr.inputs + instr.outputs);
+    for (std::int32_t i = 0; i < instr.inputs; ++i) task.in.push_back(operand(i));
+    for (std::int32_t o = 0; o < instr.outputs; ++o) task.out.push_back(operand(instr.inputs + o));
+    task.workspace = operand(instr.inputs + instr.outputs);
     const std::string where = to_string(node.loc);
     std::string text = fmt::format("  // {} = {}{}", node.out.empty() ? "" : g.value(node.out[0]).name,
                                    node.op->name, where.empty() ? "" : "  " + where);
@@ -136,6 +149,20 @@ class Emitter {
       stencils.write(j, text);
     else
       write(task, text);
+    return text + "  }\n";
+  }
+
+  // Makes nothing: updates wait for it.
+  std::string check_of(const EmitSource& s, std::size_t j) {
+    const Instr& instr = s.program.instrs[j];
+    std::string text = fmt::format("  // {}: updates wait until it was accepted\n", s.program.task_names[j]);
+    const auto* check = dynamic_cast<const CheckIndices*>(instr.kernel);
+    if (check == nullptr) return text;
+    refuses_ = true;
+    const Place& place = s.program.places[static_cast<std::size_t>(instr.first_place)];
+    text += fmt::format("  {{\n    auto* x0 = (const std::{}*)({});\n",
+                        check->type.dtype == DType::i64 ? "int64_t" : "int32_t", address(place));
+    emitting::write_index_check(check->op, check->range, check->type, "x0", text);
     return text + "  }\n";
   }
 
@@ -164,6 +191,7 @@ class Emitter {
 
   void write(const Task& t, std::string& out) {
     expect_own_packing(t);
+    refuses_ = refuses_ || t.node.op->facts.may_refuse;
     if (emitting::is_map(t.node)) {
       emitting::write_map(t, out);
     } else if (const emitting::RegionName name = [&](std::size_t which) { return region(t, which); };
@@ -197,6 +225,7 @@ class Emitter {
   const EmitOptions& options_;
   bool whole_file_ = false;             // else what has no form is left to the executor
   bool networks_ = false;               // whether a function of networks.txt is called
+  bool refuses_ = false;                // whether it may throw
   bool online_ = false;                 // whether there is a loop of unknown length
   std::vector<std::string> functions_;  // callees first
   std::map<const Program*, std::string> regions_;

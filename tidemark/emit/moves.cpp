@@ -44,6 +44,7 @@ bool write_move(const Task& t, std::string& out) {
     if (t.input(0).type.shape.rank() != 1)
       refuse(t.node, "of more than one axis has no plain form in C++; leave it to the executor");
     const std::int64_t from = strides(0)[0], n = y.type.shape.numel();
+    write_index_check(t, out);
     if (op == "index_select")
       out += fmt::format("    for (std::int64_t i = 0; i < {}; ++i) y[i] = x0[x1[i] * {}];\n", n, from);
     else

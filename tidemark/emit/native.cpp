@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "tidemark/emit/emit.h"
+#include "tidemark/runtime/compiled_part.h"
 #include "tidemark/runtime/profile.h"
 
 namespace tidemark {
@@ -146,15 +147,19 @@ Program native_program(const Program& program, const EmittedParts& parts,
       native.task_names.push_back(program.task_names[i]);
       continue;
     }
-    Instr run{.kernel = kernels[next].get(),
-              .task = program.instrs[i].task,
+    Instr run{.task = program.instrs[i].task,
               .first_place = residents,
               .inputs = static_cast<std::int32_t>(program.residents.size())};
-    for (; i < parts.runs[next].second; ++i) run.live = std::max(run.live, program.instrs[i].live);
+    std::vector<CompiledPart::Task> tasks;
+    for (; i < parts.runs[next].second; ++i) {
+      run.live = std::max(run.live, program.instrs[i].live);
+      tasks.push_back({program.task_names[i], writes_state(program, program.instrs[i])});
+    }
     --i;
+    native.kernels.push_back(std::make_shared<CompiledPart>(kernels[next++], std::move(tasks)));
+    run.kernel = native.kernels.back().get();
     native.instrs.push_back(run);
     native.task_names.emplace_back("native");
-    native.kernels.push_back(kernels[next++]);
   }
   return native;
 }

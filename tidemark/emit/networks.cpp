@@ -157,6 +157,7 @@ bool write_network(const Task& t, std::string& out) {
   for (const Form& form : kForms) {
     if (form.op != t.node.op->name) continue;
     declare_operands(t, out);
+    write_index_check(t, out);
     if (t.output(0).type.shape.numel() > 0) form.write(t, form.op, out);
     return true;
   }

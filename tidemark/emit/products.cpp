@@ -63,7 +63,7 @@ void write_loss(const Task& t, bool backward, std::string& out) {
         "x[j]);\n      double sum = 0;\n"
         "      for (std::int64_t j = 0; j < {1}; ++j) sum += scalar::exp(x[j] - most);\n      const auto lse "
         "= static_cast<{0}>(most + std::log(sum));\n"
-        "      y1[i] = lse;\n      y0[i] = label == {2} || label < 0 || label >= {1} ? {0}(0) : lse - "
+        "      y1[i] = lse;\n      y0[i] = label == {2} ? {0}(0) : lse - "
         "x[label];\n    }}\n",
         type, classes, ignore);
   } else {
@@ -81,6 +81,7 @@ bool write_product(const Task& t, std::string& out) {
   const std::string_view op = t.node.op->name;
   if (op != "matmul" && op != "cross_entropy" && op != "cross_entropy_backward") return false;
   declare_operands(t, out);
+  write_index_check(t, out);
   if (t.output(0).type.shape.numel() == 0) return true;
   if (op == "matmul") {
     write_matmul(t, out);

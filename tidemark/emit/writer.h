@@ -54,6 +54,13 @@ bool write_move(const Task& task, std::string& out);  // false: not an op of its
 bool write_product(const Task& task, std::string& out);
 bool write_network(const Task& task, std::string& out);
 bool is_map(const Node& node);
+// Whether what its inputs hold may be refused, in its regions too.
+bool may_refuse(const Node& node);
+// Throws std::runtime_error, with the op's words, for the first element of an integer array that is out of the range.
+void write_index_check(const char* op, const IndexRange& range, const Type& type, const std::string& array,
+                       std::string& out);
+// Of the task's indices, if it has any: x0, x1, … are declared.
+void write_index_check(const Task& task, std::string& out);
 // Loops and branches; `region`: the name of the function of a region. False: not one of them.
 using RegionName = std::function<std::string(std::size_t which)>;
 bool write_loop(const Task& task, const RegionName& region, std::string& out);

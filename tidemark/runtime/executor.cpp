@@ -8,6 +8,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/runtime/compiled_part.h"
 #include "tidemark/store/checksum.h"
 
 namespace tidemark {
@@ -152,34 +153,38 @@ class Running : public ErrorContext {
   explicit Running(const Program& program) : program_(program) {}
   std::size_t at = 0;
   std::string complete(Error::Kind kind, std::string message) const override {
-    if (kind == Error::Kind::data && !program_.task_names[at].empty())
-      message += fmt::format(", in '{}'", program_.task_names[at]);
+    if (const std::string name = name_of_task(); kind == Error::Kind::data && !name.empty())
+      message += fmt::format(", in '{}'", name);
     if (kind == Error::Kind::data || kind == Error::Kind::io) message += behind_updates();
     return outer() == nullptr ? message : outer()->complete(kind, std::move(message));
   }
 
  private:
+  const CompiledPart* compiled(std::size_t i) const {
+    return dynamic_cast<const CompiledPart*>(program_.instrs[i].kernel);
+  }
+  std::string name_of_task() const {
+    const CompiledPart* part = compiled(at);
+    return part != nullptr && part->tasks().size() == 1 ? part->tasks()[0].name : program_.task_names[at];
+  }
   // What was moved in holds the next version then; what the caller still has was copied before.
   std::string behind_updates() const {
     constexpr std::size_t kNamed = 4;
     std::vector<std::string> updated;
     for (std::size_t i = 0; i < at; ++i) {
-      if (writes_state(program_.instrs[i])) updated.push_back("'" + program_.task_names[i] + "'");
+      if (const CompiledPart* part = compiled(i)) {
+        for (const CompiledPart::Task& t : part->tasks()) {
+          if (t.updates) updated.push_back("'" + t.name + "'");
+        }
+      } else if (writes_state(program_, program_.instrs[i])) {
+        updated.push_back("'" + program_.task_names[i] + "'");
+      }
     }
     if (updated.empty()) return "";
     const std::size_t more = updated.size() > kNamed ? updated.size() - kNamed : 0;
     updated.resize(updated.size() - more);
     return fmt::format("; behind the update{} of {}{}", updated.size() + more > 1 ? "s" : "",
                        join(updated, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
-  }
-  bool writes_state(const Instr& instr) const {
-    if (instr.kind == Instr::Kind::evict)
-      return program_.tiers[static_cast<std::size_t>(instr.tier)]
-                 .slots[static_cast<std::size_t>(instr.slot)]
-                 .input >= 0;
-    if (instr.kind != Instr::Kind::run) return false;
-    const auto first = program_.places.begin() + instr.first_place + instr.inputs;
-    return std::any_of(first, first + instr.outputs, [](const Place& p) { return p.resident >= 0; });
   }
 
   const Program& program_;

@@ -209,15 +209,4 @@ std::unique_ptr<Kernel> one_hot(const KernelSpec& spec) {
   });
 }
 
-std::unique_ptr<Kernel> check_indices(const Type& indices, const IndexRange& range, const char* op) {
-  const std::int64_t n = indices.shape.numel();
-  return make_kernel(0, [n, range, op, at = Indices(indices.dtype)](const Operands& o) {
-    for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t index = at.at(o.in[0], k);
-      if ((index < 0 || index >= range.limit) && !(range.ignore && index == *range.ignore))
-        range.refuse(op, index, k, range.limit);
-    }
-  });
-}
-
 }  // namespace tidemark::kernels

@@ -15,7 +15,5 @@ std::unique_ptr<Kernel> gather(const KernelSpec& spec, int axis);
 // x, indices, updates -> x with the updates added.
 std::unique_ptr<Kernel> scatter_add(const KernelSpec& spec, int axis);
 std::unique_ptr<Kernel> one_hot(const KernelSpec& spec);
-// Refuses indices (its only operand) out of a range as `op` does, and makes nothing.
-std::unique_ptr<Kernel> check_indices(const Type& indices, const IndexRange& range, const char* op);
 
 }  // namespace tidemark::kernels
