@@ -208,6 +208,36 @@ TEST(DataChecks, LoopsOfUnknownLengthAndBranches) {
   expect_untouched(step, fresh, {little, kBad[0][0]}, {{far, kGood[0]}, {near, kBad[0][0]}});
 }
 
+TEST(DataChecks, SlicesThatABranchOfTheirStepLooksAt) {
+  // The first loop looks at the indices of steps that take the branch, the second then at all of them.
+  const auto step = [](const Tensors& s, const Tensors& args) {
+    const Tensor count = s[0] + 2.5;
+    const Tensor zero = full({8}, 0.0);
+    const Tensor some = scan(
+        2, zero,
+        [&](const Tensor& h, const Tensors& x) {
+          return h + cond(
+                         x[0] > 0.0, [&](const Tensor& t) { return embedding(t, x[1]); },
+                         [&](const Tensor&) { return zero; }, args[2]);
+        },
+        Tensors{args[0], args[1]});
+    const Tensor all = scan(
+        2, zero,
+        [&](const Tensor& h, const Tensor& x) {
+          return h + cond(
+                         x > 0.0, [&](const Tensor& t) { return sum(embedding(t, args[1]), {0}); },
+                         [&](const Tensor&) { return zero; }, args[2]);
+        },
+        args[0]);
+    return Tensors{count, s[1] + some, s[2] + all};
+  };
+  const auto fresh = [&] { return Tensors{full({}, 0.0), full({8}, 0.0), full({8}, 0.0)}; };
+  const Tensor first = tensor(std::vector<float>{1, 0}, {2}), none = full({2}, 0.0),
+               table = wave({10, 8}, 0.7);
+  expect_untouched(step, fresh, {first, indices({3, 4}), table}, {{first, indices({3, 10}), table}});
+  expect_untouched(step, fresh, {none, indices({3, 10}), table}, {{first, indices({3, 10}), table}});
+}
+
 TEST(DataChecks, WhatIsMadeFromUpdatedStateIsNamed) {
   const auto step = [](const Tensors& s, const Tensors& args) {
     const Tensor count = s[0] + std::int64_t{1};

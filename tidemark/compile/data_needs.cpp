@@ -41,7 +41,9 @@ class NeedsWalk {
     std::vector<ValueNumber> number;
     std::vector<std::int32_t> maker;
     std::vector<ValueNumber> within;
-    int depth = 0;  // loops around it
+    std::vector<std::size_t>
+        loops;  // around it, outermost first: how many of the conditions all its steps have
+    int depth() const { return static_cast<int>(loops.size()); }
   };
   using Needs = std::vector<DataNeed>;
   using List = std::vector<ValueNumber>;
@@ -84,6 +86,7 @@ class NeedsWalk {
     const ValueNumber n = tagged(slice_of, whole, count, depth);
     number(n).part_of = whole;
     number(n).every_slice = count < 0;
+    number(n).depth = depth;
     return n;
   }
 
@@ -92,7 +95,9 @@ class NeedsWalk {
       for (const ValueNumber n : out_.inside(of)) {
         if (number(n).below >= 0 && number(n).below <= range.limit) return;
       }
-      while (number(of).every_slice) of = number(of).part_of;
+      // In a branch that only some steps take, only their slices are looked at.
+      while (number(of).every_slice && s.loops[at(number(of).depth)] == s.within.size())
+        of = number(of).part_of;
     }
     DataNeed wanted{.of = of, .range = range, .op = &op, .within = s.within};
     const auto known = [&](const DataNeed& other) { return out_.covers(other, wanted); };
@@ -125,17 +130,24 @@ class NeedsWalk {
   }
 
   // The numbers of the region's outputs.
-  List region(const Graph& g, const List& inputs, std::vector<ValueNumber> within, int depth, Needs& needs) {
+  List region(const Graph& g, const List& inputs, std::vector<ValueNumber> within,
+              std::vector<std::size_t> loops, Needs& needs) {
     Scope s{.graph = g,
             .number = std::vector<ValueNumber>(g.values.size(), -1),
             .maker = makers(g),
             .within = std::move(within),
-            .depth = depth};
+            .loops = std::move(loops)};
     for (std::size_t i = 0; i < inputs.size(); ++i) set(s, g.inputs[i], inputs[i]);
     for (std::size_t n = 0; n < g.nodes.size(); ++n) visit(s, n, needs);
     List out;
     for (const ValueId v : g.outputs) out.push_back(s.number[at(v)]);
     return out;
+  }
+  // Of a step of a loop there.
+  static std::vector<std::size_t> one_more(const Scope& s, const std::vector<ValueNumber>& within) {
+    std::vector<std::size_t> loops = s.loops;
+    loops.push_back(within.size());
+    return loops;
   }
   static std::vector<ValueNumber> extended(std::vector<ValueNumber> within, ValueNumber by) {
     if (by >= 0) within.push_back(by);
@@ -148,9 +160,9 @@ class NeedsWalk {
       const List operands(in.begin() + 1, in.end());
       for (std::size_t k = 0; k < node.regions.size(); ++k)
         region(node.regions[k], operands,
-               extended(s.within, tagged(branch_of, in[0], static_cast<ValueNumber>(k))), s.depth, needs);
+               extended(s.within, tagged(branch_of, in[0], static_cast<ValueNumber>(k))), s.loops, needs);
     } else if (node.op == &call_op) {
-      region(node.regions[0], in, s.within, s.depth, needs);
+      region(node.regions[0], in, s.within, s.loops, needs);
     } else if (node.op == &scan_adjoint_op) {
       adjoint(s, node, in, needs);
     } else {
@@ -176,18 +188,18 @@ class NeedsWalk {
     for (std::size_t i = 0; i < body.inputs.size(); ++i) {
       const bool carry = i < at(shape.carries);
       inputs.push_back(carry && body.outputs[i] != body.inputs[i] ? fresh()
-                       : !carry && i < at(shape.first_const())    ? slice(in[i], count, s.depth)
+                       : !carry && i < at(shape.first_const())    ? slice(in[i], count, s.depth())
                                                                   : in[i]);
     }
     carries_[&node] = List(inputs.begin(), inputs.begin() + shape.carries);
     const std::vector<ValueNumber> within =
         extended(s.within, count < 0 ? -1 : tagged(counted_by, count, -1));
     // Regions with tapes compute the same.
-    const List made = region(body, inputs, within, s.depth + 1, needs);
-    if (is_while) region(node.regions[1], inputs, within, s.depth + 1, needs);
+    const List made = region(body, inputs, within, one_more(s, within), needs);
+    if (is_while) region(node.regions[1], inputs, within, one_more(s, within), needs);
     for (std::size_t o = at(shape.carries); o < made.size(); ++o) {
       DataNeeds::Number& stack = number(s.number[at(node.out[o])]);
-      stack.slice = made[o], stack.count = count, stack.depth = s.depth;
+      stack.slice = made[o], stack.count = count, stack.depth = s.depth();
     }
   }
 
@@ -206,19 +218,19 @@ class NeedsWalk {
     }
     const auto add = [&](List& to, int first, int n, bool slices) {
       for (int i = first; i < first + n; ++i)
-        to.push_back(slices ? slice(in[at(i)], count, s.depth) : in[at(i)]);
+        to.push_back(slices ? slice(in[at(i)], count, s.depth()) : in[at(i)]);
     };
     const std::vector<ValueNumber> within =
         extended(s.within, count < 0 ? -1 : tagged(counted_by, count, -1));
     List advance = states, back;
     add(advance, shape.first_advance_x(), shape.advance_xs, true);
     add(advance, shape.first_advance_const(), shape.advance_consts, false);
-    region(node.regions[0], advance, within, s.depth + 1, needs);
+    region(node.regions[0], advance, within, one_more(s, within), needs);
     for (int i = 0; i < shape.adjoints; ++i) back.push_back(fresh());
     for (const std::int64_t i : shape.states_read) back.push_back(states[at(i)]);
     add(back, shape.first_adjoint_x(), shape.adjoint_xs, true);
     add(back, shape.first_adjoint_const(), shape.adjoint_consts, false);
-    region(node.regions[1], back, within, s.depth + 1, needs);
+    region(node.regions[1], back, within, one_more(s, within), needs);
   }
 
   struct Seen {

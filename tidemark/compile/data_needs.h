@@ -43,7 +43,7 @@ class DataNeeds {
     ValueId value = -1;
     ValueNumber slice = -1;  // made by a loop, a slice a step: what the step gives
     ValueNumber count = -1;  // of that loop's steps, where that is not known
-    int depth = 0;           // loops around that one
+    int depth = 0;           // loops around that one, or around the one whose slice it is
   };
   std::vector<std::vector<DataNeed>> of_node_;
   std::vector<Number> numbers_;
