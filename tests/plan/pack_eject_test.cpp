@@ -77,7 +77,7 @@ TEST(PackEject, PackFillsTheHolesOfLargeSets) {
   for (const double most : {1.04, 1.11}) {
     std::vector<Interval> intervals = full_rectangle(rng, 2000);
     std::erase_if(intervals, [&](const Interval&) { return rng.uniform() >= 0.9; });
-    const Packing packing = pack(intervals, {.time_limit = 1e9, .effort = 40'000});
+    const Packing packing = pack(intervals, {.time_limit = 1e9, .effort = 300'000});
     EXPECT_EQ(check_packing(intervals, packing), "");
     EXPECT_LE(static_cast<double>(packing.bytes), most * static_cast<double>(packing.lower_bound));
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tidemark/base/text.h"
+#include "tidemark/compile/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/peak.h"
 
@@ -73,7 +74,7 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const Meeting& met,
     helps.push_back(fmt::format(
         "a budget of {} ({:+.1f} %)", format_bytes(*enough, plan.budget),
         100.0 * (static_cast<double>(*enough) / static_cast<double>(std::max<Bytes>(plan.budget, 1)) - 1)));
-  } else if (plan.peak_bound && options.micro_batches.parts != 0) {
+  } else if (plan.peak_bound && options.micro_batches.parts != 0 && !has_loops(posed.binding.graph)) {
     helps.push_back(
         fmt::format("a larger budget (none below {} can do)", format_bytes(rounded_up(*plan.peak_bound))));
   } else {
@@ -146,13 +147,17 @@ std::string refusal(const Posed& posed, const plan::Plan& plan, const CompileOpt
   const Bytes least = proven ? *plan.peak_bound : plan.smallest_peak.value_or(plan.budget);
   std::string out =
       fmt::format("[compile] {} does not fit {}", posed.problem.name, format_bytes(plan.budget, least));
+  // Other areas for loops are other problems.
+  const std::string_view here =
+      has_loops(posed.binding.graph) ? " with the areas that its loops have here" : "";
   if (least != plan.budget)
-    out += fmt::format("; {} {}", proven ? "needs at least" : "the least found in the time given is",
-                       format_bytes(rounded_up(least), plan.budget));
+    out += fmt::format("; {} {}{}", proven ? "needs at least" : "the least found in the time given is",
+                       format_bytes(rounded_up(least), plan.budget), proven ? here : "");
   if (!plan.reason.empty() && !proven) out += " (" + plan.reason + ")";
   // What is proven of every plan; where the search only found none, that is less than what it found.
   const std::string meets = who_meets(posed, met);
-  out += proven ? ": " + meets : fmt::format("; no plan is below {}: {}", format_bytes(met.bytes), meets);
+  out += proven ? ": " + meets
+                : fmt::format("; no plan{} is below {}: {}", here, format_bytes(met.bytes), meets);
   const std::string change = cure(posed, plan, met, options, enough);
   return change.empty() ? out : out + "; " + change;
 }

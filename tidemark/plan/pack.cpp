@@ -109,13 +109,15 @@ class Driver {
     const std::int64_t tries = aim_ ? 1 : 3;
     const std::int64_t nodes = (aim_ ? 2 : 8) * dive() << std::min<std::int64_t>(round, 30);
     for (std::int64_t k = 0; k < tries && !done() && (aim_ || best_.height - bound_ > least_step());) {
+      // Each look at all items counts as what it takes beside a node of the exact search.
+      const auto cost = static_cast<std::int64_t>(1 + items_.items.size() / 256);
       Budget budget{nodes, &limit_};
-      if (effort_ >= 0) budget.nodes = std::min(budget.nodes, effort_ - nodes_);
+      if (effort_ >= 0) budget.nodes = std::min(budget.nodes, (effort_ - nodes_) / cost + 1);
       const std::int64_t given = budget.nodes;
       Layout layout;
       const bool found = eject(items_, aimed_height(0.25), static_cast<std::uint64_t>(tries * round + k),
                                budget, layout.offsets);
-      nodes_ += given - std::max<std::int64_t>(budget.nodes, 0);
+      nodes_ += cost * (given - std::max<std::int64_t>(budget.nodes, 0));
       if (found) {
         layout.height = height_of(items_, layout.offsets);
         keep(std::move(layout));
