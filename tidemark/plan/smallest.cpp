@@ -23,6 +23,7 @@ constexpr double kLeast =
 constexpr double kFewBytes = 0.7;    // of that, before packing is asked for each of them
 constexpr double kFewLive = 0.5;     // the same by live bytes alone
 constexpr std::size_t kToPlace = 3;  // of what was found by them
+constexpr std::int32_t kBothWays = 300;  // tasks
 constexpr double kMore = 0.005;      // of the live bytes, for fewer runs
 constexpr double kToThin = 0.08, kToPack = 0.08, kToArrange = 0.03;  // of the time, for each
 
@@ -125,7 +126,11 @@ class Smallest {
   }
 
   void few_bytes() {
-    if (options_.offsets && can_arrange(model_, options_)) return few_live_bytes();
+    if (options_.offsets && can_arrange(model_, options_)) {
+      few_live_bytes();
+      // Small ones end long before their time: each way finds what the other does not.
+      if (model_.tasks > kBothWays) return;
+    }
     const auto offer = [this](const std::vector<TaskId>& runs) {
       Timeline line(model_);
       line.assign(runs, 0);
