@@ -165,14 +165,19 @@ TEST(DataChecks, WhatIsNoIndex) {
   expect_untouched(step, fresh, {good}, {{bad}}, {.memory = Budget::minimum()});
 }
 
+// Six steps, each of which looks a row up.
+Tensor looked_up_in_steps(const Tensor& table, const Tensor& rows) {
+  return scan(
+      6, full({8}, 0.1),
+      [&](const Tensor& h, const Tensor& i) { return tanh(embedding(table, i) + 0.5 * h); }, rows);
+}
+
 TEST(DataChecks, Loops) {
-  // Each step looks a row up; the count waits for no gradient.
+  // The count waits for no gradient.
   const auto step = [](const Tensors& s, const Tensors& args) {
     const Tensor count = s[0] + 2.5;
     const auto loss = [&](const Tensors& p) {
-      const Tensor last = scan(
-          6, full({8}, 0.1),
-          [&](const Tensor& h, const Tensor& i) { return tanh(embedding(p[0], i) + 0.5 * h); }, args[0]);
+      const Tensor last = looked_up_in_steps(p[0], args[0]);
       return sum(square(last));
     };
     const auto [value, g] = value_and_grad(loss)(Tensors{s[1]});
@@ -273,9 +278,7 @@ TEST(DataChecks, UpdatesFromAcceptedDataWaitForNothing) {
   const auto counted = [](const Tensors& s, const Tensors& args) {
     const Tensor count = s[0] + 2.5;
     const auto loss = [&](const Tensors& p) {
-      const Tensor last = scan(
-          6, full({8}, 0.1),
-          [&](const Tensor& h, const Tensor& i) { return tanh(embedding(p[0], i) + 0.5 * h); }, args[0]);
+      const Tensor last = looked_up_in_steps(p[0], args[0]);
       return cross_entropy(matmul(reshape(last, {1, 8}), p[1]), args[1]);
     };
     const auto [value, g] = value_and_grad(loss)(Tensors{s[1], s[2]});

@@ -260,20 +260,9 @@ void Arrange::meet(std::int32_t life) {
 // The smallest gap that holds it; -1: none does. Leaves those that it meets in met_.
 Arrange::Units Arrange::free_place(std::int32_t life) {
   meet(life);
-  const Units size = lives_[at(life)].size;
-  Units floor = 0, best = -1, least = std::numeric_limits<Units>::max();
-  const auto look = [&](Units ceiling) {
-    const Units room = ceiling - floor;
-    if (room < size || room >= least) return;
-    least = room;
-    best = floor;
-  };
-  for (const std::int32_t other : met_) {
-    look(offset_[at(other)]);
-    floor = std::max(floor, end_[at(other)]);
-  }
-  look(arena_);
-  return best;
+  return packing::smallest_gap(
+      met_, [&](std::int32_t other) { return offset_[at(other)]; },
+      [&](std::int32_t other) { return end_[at(other)]; }, arena_, lives_[at(life)].size);
 }
 
 bool Arrange::is_free(const Change& change) const {

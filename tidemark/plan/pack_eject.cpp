@@ -26,11 +26,11 @@ bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
     return budget.nodes % kToLook == 0 && budget.limit != nullptr && budget.limit->time_is_up();
   };
   for (const std::int32_t i : order_by(items, Rule::size_start)) {
-    const Found found = places.find(i);
-    if (found.dear > 0)
+    const Units room = places.find_room(i);
+    if (room < 0)
       out.push_back(i);
     else
-      places.put(i, found, out);
+      places.put(i, {room, 0}, out);
     --budget.nodes;
     if (late()) return false;
   }

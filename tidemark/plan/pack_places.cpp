@@ -71,27 +71,17 @@ void Places::List::meet(const Life& life, std::vector<std::int32_t>& met) {
   }
 }
 
-Found Places::find(std::int32_t life) {
+Units Places::find_room(std::int32_t life) {
   const Life& l = lives_[at(life)];
   by_offset_.meet(l, met_);
-  const Found free = find_free(l);
-  return free.offset >= 0 ? free : find_least(l);
+  return smallest_gap(
+      met_, [&](std::int32_t other) { return lives_[at(other)].offset; },
+      [&](std::int32_t other) { return lives_[at(other)].end(); }, height_, l.size);
 }
 
-Found Places::find_free(const Life& life) const {
-  Units floor = 0, best = -1, least = std::numeric_limits<Units>::max();
-  const auto look = [&](Units ceiling) {
-    const Units room = ceiling - floor;
-    if (room < life.size || room >= least) return;
-    least = room;
-    best = floor;
-  };
-  for (const std::int32_t other : met_) {
-    look(lives_[at(other)].offset);
-    floor = std::max(floor, lives_[at(other)].end());
-  }
-  look(height_);
-  return {best, 0};
+Found Places::find(std::int32_t life) {
+  const Units room = find_room(life);
+  return room >= 0 ? Found{room, 0} : find_least(lives_[at(life)]);
 }
 
 Found Places::find_least(const Life& life) {

@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -25,6 +27,26 @@ struct Edge {
 // Of the offsets up to `highest`, one of those at which what is met is least dear together. Both lists by offset.
 Found least_dear(std::span<const Edge> begins, std::span<const Edge> ends, Units highest, Rng& rng);
 
+// The lowest offset of the smallest gap below `height` that holds `size`, between those of `met`, which are in order of their offsets;
+// -1: none does.
+template <typename OffsetOf, typename EndOf>
+Units smallest_gap(std::span<const std::int32_t> met, const OffsetOf& offset_of, const EndOf& end_of,
+                   Units height, Units size) {
+  Units floor = 0, best = -1, least = std::numeric_limits<Units>::max();
+  const auto look = [&](Units ceiling) {
+    const Units room = ceiling - floor;
+    if (room < size || room >= least) return;
+    least = room;
+    best = floor;
+  };
+  for (const std::int32_t other : met) {
+    look(offset_of(other));
+    floor = std::max(floor, end_of(other));
+  }
+  look(height);
+  return best;
+}
+
 class Places {
  public:
   struct Life {
@@ -39,9 +61,11 @@ class Places {
   const Life& operator[](std::int32_t life) const { return lives_[static_cast<std::size_t>(life)]; }
   void make_dearer(std::int32_t life, double by) { lives_[static_cast<std::size_t>(life)].dear += by; }
 
-  // In the smallest room that holds it, or where what lies there is least dear together, any of those.
+  // The smallest room that holds it; -1: none does.
+  Units find_room(std::int32_t life);
+  // That, or where what lies there is least dear together, any of those.
   Found find(std::int32_t life);
-  // There, where find has just found it. Whoever it meets loses its place and is added to `out`.
+  // There, where one of them has just found it. Whoever it meets loses its place and is added to `out`.
   void put(std::int32_t life, const Found& found, std::vector<std::int32_t>& out);
 
  private:
@@ -56,7 +80,6 @@ class Places {
   };
 
   void take(std::int32_t life);
-  Found find_free(const Life& life) const;
   Found find_least(const Life& life);
 
   std::vector<Life> lives_;

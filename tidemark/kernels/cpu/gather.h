@@ -2,7 +2,7 @@
 // on any number of threads. Called by ops/gather.cpp. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tidemark/ir/op.h"
+#include "tidemark/ir/kernel.h"
 
 namespace tidemark::kernels {
 
