@@ -202,8 +202,9 @@ std::string Compiled::saved_plan() const {
   PlanNotes notes{.seconds = posed_.maker_seconds};
   if (asked_.kind == Budget::Kind::fraction && options_.memory.kind == Budget::Kind::bytes)
     notes.fraction = asked_.fraction, notes.bytes = options_.memory.bytes;
-  text.insert(text.rfind('}'), write_notes(notes));
-  return text;
+  notes.parts = parts_;
+  if (fallback_) notes.fallback = plan::write_plan(problem(), fallback_->plan);
+  return with_notes(std::move(text), notes);
 }
 
 std::string Compiled::emitted() const {

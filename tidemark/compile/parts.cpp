@@ -383,11 +383,17 @@ namespace {
 
 PlannedParts plan_as_asked(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options,
                            std::span<const TierSpec> tiers, const Replanning& how) {
-  const int parts = options.micro_batches.parts;
-  // What a fraction is of depends on how fast loops are found to be.
-  if (!options.plan_file.empty() && options.memory.kind == Budget::Kind::fraction) {
+  int parts = options.micro_batches.parts;
+  if (!options.plan_file.empty()) {
     const PlanNotes notes = read_notes(read_file(options.plan_file));
-    if (notes.fraction == options.memory.fraction) options.memory = notes.bytes;
+    // What a fraction is of depends on how fast loops are found to be.
+    if (options.memory.kind == Budget::Kind::fraction && notes.fraction == options.memory.fraction)
+      options.memory = notes.bytes;
+    // Of as many parts as were best then.
+    if (parts == 0) parts = 1;
+    if (options.micro_batches.parts == 0 && notes.parts > 1 &&
+        batch_size(graph, batch_of(graph, options.micro_batches)) % notes.parts == 0)
+      parts = notes.parts;
   }
   // Without a budget nothing is gained.
   const bool unlimited = options.memory.kind == Budget::Kind::unlimited;

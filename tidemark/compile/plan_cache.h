@@ -15,14 +15,19 @@ TIDEMARK_API std::string text_key(std::string_view text);
 TIDEMARK_API std::string plan_key(const plan::Problem& problem, Bytes budget, std::string_view device,
                                   int threads, std::string_view options);
 
+struct KeptPlan {
+  plan::Plan plan;
+  std::optional<plan::Plan> fallback;  // to start over with where a codec's slot is too small
+};
+
 class TIDEMARK_API PlanCache {
  public:
   // A folder; made with the first plan that is stored. "": keeps nothing.
   explicit PlanCache(std::string folder) : folder_(std::move(folder)) {}
-  // One that passes check() against the problem and keeps the budget; none otherwise.
-  std::optional<plan::Plan> find(const std::string& key, const plan::Problem& problem, Bytes budget) const;
+  // One that passes check() against the problem and keeps the budget, as its fallback does; none otherwise.
+  std::optional<KeptPlan> find(const std::string& key, const plan::Problem& problem, Bytes budget) const;
   // False where it cannot be written: the plan is as good without.
-  bool store(const std::string& key, const plan::Problem& problem, const plan::Plan& plan) const;
+  bool store(const std::string& key, const plan::Problem& problem, const KeptPlan& plan) const;
   std::string path(const std::string& key) const { return folder_ + "/" + key + ".plan.json"; }
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tidemark/base/bytes.h"
+#include "tidemark/plan/plan.h"
 
 namespace tidemark {
 
@@ -16,11 +17,16 @@ struct PlanNotes {
   std::optional<double> fraction;  // the budget that was asked for, and what it was in bytes
   Bytes bytes = 0;
   std::vector<double> seconds;  // Posed::maker_seconds
+  int parts = 1;                // that the batch is worked through in
+  std::string fallback;         // another plan, to start over with where a codec's slot is too small
 };
 
-// Further fields for the object of a plan.
-std::string write_notes(const PlanNotes& notes);
+// A plan file, with notes as further fields of its object.
+std::string with_notes(std::string plan_json, const PlanNotes& notes);
 // What is not there, or no such thing, is left out.
 PlanNotes read_notes(std::string_view plan_json);
+
+// Figures that a plan file may leave out; `truth`: of carrying it out.
+void add_figures(const plan::Problem& problem, const plan::Replay& truth, plan::Plan& plan);
 
 }  // namespace tidemark

@@ -18,6 +18,22 @@
 namespace tidemark {
 namespace {
 
+// The first task that runs and whose slot may be too small for what it makes; null: none does.
+const plan::Task* first_overflowing(const Posed& posed, const plan::Plan& plan) {
+  for (const plan::Step& s : plan.steps) {
+    if (s.kind == plan::Step::Kind::run &&
+        posed.binding.kernel_of_task[static_cast<std::size_t>(s.id)]->can_overflow())
+      return &posed.problem.tasks[static_cast<std::size_t>(s.id)];
+  }
+  return nullptr;
+}
+
+// Whether there is something to start over with where it may be wanted.
+bool is_whole(const Posed& posed, const plan::Plan& plan, const std::optional<plan::Plan>& fallback) {
+  if (first_overflowing(posed, plan) == nullptr) return true;
+  return fallback && first_overflowing(posed, *fallback) == nullptr;
+}
+
 // The least that the search found is named only where planning for it gives a plan again, or else a little more.
 std::optional<Bytes> budget_that_does(const Posed& posed, const plan::Problem& problem,
                                       const plan::Plan& refused, plan::Options solve) {
@@ -54,8 +70,12 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
           : plan_key(problem, solve_options.budget, problem.device,
                      options.device ? options.device->threads() : 0,
                      fmt::format("{} {} {}", planner, options.time_limit, minimum ? "minimum" : ""));
-  if (std::optional<plan::Plan> kept = cache.find(key, problem, solve_options.budget))
-    return *std::move(kept);
+  if (std::optional<KeptPlan> kept = cache.find(key, problem, solve_options.budget)) {
+    if (is_whole(posed, kept->plan, kept->fallback)) {
+      fallback = std::move(kept->fallback);
+      return std::move(kept->plan);
+    }
+  }
   Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
                         : solve_with(problem, posed.makers, solve_options, minimum);
   plan::Plan plan = std::move(chosen.plan);
@@ -69,7 +89,7 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   }
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
-  if (!fallback) cache.store(key, problem, plan);  // a plan that needs another beside it is made anew
+  cache.store(key, problem, {plan, fallback});
   return plan;
 }
 
@@ -122,9 +142,8 @@ std::string origin(const std::string& made_for, const std::string& now) {
 }
 
 // The plan of a file, for the times that the problem has now; or why it is none for it.
-std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budget, Planned& planned) {
-  const plan::Problem& problem = posed.problem;
-  plan::Plan plan;
+std::string read_lone_plan(const plan::Problem& problem, std::string_view json, Bytes budget,
+                           plan::Plan& plan) {
   try {
     plan = plan::read_plan(problem, json);
   } catch (const Error& e) {
@@ -135,28 +154,54 @@ std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budg
   const plan::Replay now = plan::replay(problem, plan);
   if (!now.broken.empty()) return fmt::format("{}; {}", now.broken, origin(plan.problem_hash, hash));
   if (!plan.has_arena) return "it has no offsets; plan with them";
+  add_figures(problem, now, plan);
   if (budget >= 0 && plan.peak > budget)
     return fmt::format("its peak is {} vs a budget of {}; raise the budget, or plan anew for this one",
                        format_bytes(plan.peak, budget), format_bytes(budget, plan.peak));
-  for (const plan::Step& s : plan.steps) {
-    if (s.kind == plan::Step::Kind::run &&
-        posed.binding.kernel_of_task[static_cast<std::size_t>(s.id)]->can_overflow())
-      return fmt::format("'{}' can overflow its slot, and one file holds no plan to go on with",
-                         problem.tasks[static_cast<std::size_t>(s.id)].name);
-  }
-  if (plan.problem_hash != hash) {
+  if (plan.problem_hash != hash || !plan::has_plan(plan)) {
     plan.problem_hash = hash;
     plan.seconds = now.seconds;
     plan.status = plan::Plan::Status::feasible;
     plan.seconds_bound.reset();
     plan.peak_bound.reset();
+    plan.smallest_peak.reset();
+    plan.reason.clear();
     plan.proof = {};
   }
   plan.budget = budget;
   const std::string broken = plan::check(problem, plan);
-  if (!broken.empty()) return fmt::format("{}; {}", broken, origin(hash, hash));
-  planned = {.plan = plan, .program = lower(problem, plan, posed.binding)};
+  return broken.empty() ? "" : fmt::format("{}; {}", broken, origin(hash, hash));
+}
+
+std::string read_plan_of(const Posed& posed, const std::string& json, Bytes budget, Planned& planned) {
+  plan::Plan plan;
+  std::string why = read_lone_plan(posed.problem, json, budget, plan);
+  if (!why.empty()) return why;
+  if (const plan::Task* codec = first_overflowing(posed, plan)) {
+    const std::string beside = read_notes(json).fallback;
+    plan::Plan fallback;
+    why = beside.empty() ? "the file holds none" : read_lone_plan(posed.problem, beside, budget, fallback);
+    if (why.empty() && first_overflowing(posed, fallback) != nullptr) why = "its slots can overflow too";
+    if (!why.empty())
+      return fmt::format(
+          "'{}' can overflow its slot, which needs a plan to go on with (x_fallback): {}; write it again by "
+          "Compiled::saved_plan",
+          codec->name, why);
+    Program program = lower(posed.problem, fallback, posed.binding);
+    planned.fallback =
+        std::make_shared<const Planned>(Planned{.plan = std::move(fallback), .program = std::move(program)});
+  }
+  planned.program = lower(posed.problem, plan, posed.binding);
+  planned.plan = std::move(plan);
   return "";
+}
+
+// Of a step that happens whole or not at all, under either of the two.
+std::string broken_promise(const Posed& posed, const Planned& planned, std::span<const TierSpec> tiers,
+                           bool copies) {
+  std::string what = broken_atomicity(posed, planned.plan, tiers, copies);
+  if (what.empty() && planned.fallback) what = broken_atomicity(posed, planned.fallback->plan, tiers, copies);
+  return what;
 }
 
 Planned load_plan(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers) {
@@ -167,12 +212,13 @@ Planned load_plan(Posed& posed, const CompileOptions& options, std::span<const T
   if (!why.empty()) {
     Posed gated = posed;
     gate_updates(gated);
+    planned = {};
     if (!read_plan_of(gated, json, budget, planned).empty())
       fail(Error::Kind::usage, "[compile] '{}' is no plan of {}: {}", options.plan_file, posed.problem.name,
            why);
     posed = std::move(gated);
   }
-  why = broken_atomicity(posed, planned.plan, tiers, options.atomic);
+  why = broken_promise(posed, planned, tiers, options.atomic);
   if (!why.empty())
     fail(Error::Kind::usage, "[compile] under the plan in '{}' {}; .atomic = false allows that",
          options.plan_file, why);
@@ -215,9 +261,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
   if (!options.plan_file.empty()) return load_plan(posed, options, tiers);
   Planned planned = plan_and_lower(posed, options, how);
   const auto broken = [&](const Posed& of, const Planned& by) {
-    std::string what = broken_atomicity(of, by.plan, tiers, options.atomic);
-    if (what.empty() && by.fallback) what = broken_atomicity(of, by.fallback->plan, tiers, options.atomic);
-    return what;
+    return broken_promise(of, by, tiers, options.atomic);
   };
   if (broken(posed, planned).empty()) return planned;
   const bool overflow =
