@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+#include <thread>
 
 #include "tidemark/base/bytes.h"
 #include "tidemark/base/error.h"
@@ -51,6 +54,43 @@ TEST(Text, MissingFileNamesIt) {
     EXPECT_EQ(e.kind(), Error::Kind::io);
     EXPECT_NE(std::string(e.what()).find("/nonexistent/file.json"), std::string::npos);
   }
+}
+
+// Two processes that plan the same program write the same file of a folder of plans.
+TEST(Text, FilesOfManyWritersAreWhole) {
+  const std::string folder = testing::TempDir() + "tidemark_writers", path = folder + "/file";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto text = [](int writer, int round) {
+    return std::string(static_cast<std::size_t>(300'000 + 1000 * round), static_cast<char>('a' + writer));
+  };
+  write_file(path, text(0, 0));
+  std::atomic<int> failed{0}, torn{0}, running{4};
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 4; ++w) {
+    writers.emplace_back([&, w] {
+      for (int round = 0; round < 60; ++round) {
+        try {
+          write_file(path, text(w, round));
+        } catch (const Error&) {
+          ++failed;
+        }
+      }
+      --running;
+    });
+  }
+  while (running > 0) {
+    const std::string seen = read_file(path);
+    const bool whole = seen.size() >= 300'000 && seen.size() % 1000 == 0 &&
+                       seen.find_first_not_of(seen[0]) == std::string::npos;
+    torn += !whole;
+  }
+  for (std::thread& t : writers) t.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(torn, 0);
+  const auto files = std::filesystem::directory_iterator(folder);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "nothing is left beside";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Json, WritesNestedValues) {

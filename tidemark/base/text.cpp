@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/base/text.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +77,32 @@ std::string read_file(const std::string& path) {
   return contents;
 }
 
+namespace {
+
+// Empty, for whoever else writes the same file waits until this one is closed: two that write into one would publish a mixture. What a
+// writer that was killed has left is written over. Where a file system knows no locks, it goes on without.
+std::FILE* open_alone(const std::string& path) {
+  for (;;) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return nullptr;
+    while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    struct stat mine {
+    }, there{};
+    // Renamed or removed by the one before: what is opened is another's by now.
+    const bool same = ::fstat(file, &mine) == 0 && ::stat(path.c_str(), &there) == 0 &&
+                      mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+    std::FILE* stream = same && ::ftruncate(file, 0) == 0 ? ::fdopen(file, "wb") : nullptr;
+    if (stream != nullptr) return stream;
+    const int reason = errno;
+    ::close(file);
+    errno = reason;
+    if (same) return nullptr;
+  }
+}
+
+}  // namespace
+
 void write_file(const std::string& given, std::string_view contents) {
   // A link is followed; a device or pipe is written to, never replaced.
   std::string path = given;
@@ -86,16 +114,16 @@ void write_file(const std::string& given, std::string_view contents) {
   const bool special =
       ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
   const std::string partial = special ? path : path + ".partial";
+  File file;
   const auto refuse = [&] {
     const int reason = errno;
-    if (!special) ::unlink(partial.c_str());
+    if (file && !special) ::unlink(partial.c_str());
     fail(Error::Kind::io, "[write] cannot write {}: {}", path, std::strerror(reason));
   };
-  File file(std::fopen(partial.c_str(), "wb"));
+  file.reset(special ? std::fopen(partial.c_str(), "wb") : open_alone(partial));
   if (!file) refuse();
   if (std::fwrite(contents.data(), 1, contents.size(), file.get()) != contents.size()) refuse();
   if (std::fflush(file.get()) != 0) refuse();
-  file.reset();
   if (!special && std::rename(partial.c_str(), path.c_str()) != 0) refuse();
 }
 
