@@ -98,8 +98,9 @@ class Choosing {
     Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
     if (good_enough(base_) || is_impossible(base_)) return chosen;
-    const auto sets = sets_of(problem_, makers_, false, base_),
-               more = sets_of(problem_, makers_, true, base_);
+    const auto sets = sets_of(problem_, makers_, false, base_);
+    // A plan whose codecs may overflow needs one beside it that has none, within the same budget: so it is never the least.
+    const auto more = minimum_ ? std::vector<MakerSet>{} : sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
     if (parts == 0) return chosen;
     double rest = 0.5;  // as much more of the time
@@ -120,7 +121,6 @@ class Choosing {
       if (good_enough(chosen.plan)) return chosen;
       take(chosen.plan, solve(committed(calm, set), rest / parts));
     }
-    // A plan whose codecs may overflow needs one beside it that has none.
     if (!has_plan(chosen.plan)) return chosen;
     const auto offer = [&](const Plan& plan) {
       Plan best = chosen.plan;

@@ -10,6 +10,7 @@
 #include "tidemark/compile/correction.h"
 #include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loops.h"
+#include "tidemark/compile/other_budgets.h"
 #include "tidemark/compile/parts.h"
 #include "tidemark/compile/plan_notes.h"
 #include "tidemark/compile/planning.h"
@@ -88,7 +89,8 @@ Compiled::Compiled(Graph graph, const CompileOptions& given, std::shared_ptr<Dev
   for (const TierSpec& tier : options.tiers) tiers_.push_back(measured(tier));
   pose_options_.tiers = tiers_;
   verify_ = options.verify;
-  PlannedParts planned = plan_parts(std::move(graph), options, pose_options_, tiers_);
+  traced_ = std::make_shared<const Graph>(std::move(graph));
+  PlannedParts planned = plan_parts(*traced_, options, pose_options_, tiers_);
   parts_ = planned.parts;
   if (!planned.why.empty()) notes_.push_back(planned.why);
   posed_ = std::move(planned.posed);
@@ -339,14 +341,24 @@ std::string Compiled::explain(std::string_view pattern) const {
   std::string out;
   for (const Explanation& e : found) out += e.text + "\n";
   for (const std::string& line : explain_loops(graph(), pose_options_, pattern)) out += line + "\n";
-  if (!marginal_) marginal_ = what_more_buys(problem(), plan_, 1_GiB, 1);
+  if (!marginal_) {
+    const OtherBudgets others = other_budgets();
+    marginal_ = others.one_problem() ? what_more_buys(problem(), plan_, 1_GiB, 1)
+                                     : others.what_more_buys(plan_, corrected(), 1_GiB, 1);
+  }
   return out + to_string(*marginal_) + "\n";
 }
 
+bool Compiled::corrected() const { return correction_ && correction_->corrections() > 0; }
+
+OtherBudgets Compiled::other_budgets() const { return {*traced_, options_, pose_options_}; }
+
 std::vector<plan::FrontierPoint> Compiled::frontier(int points, double time_limit) const {
-  return plan::frontier(problem(), {.points = points, .solve = {.time_limit = time_limit / std::max(points, 1)}});
+  return other_budgets().frontier(points, time_limit, plan_, corrected());
 }
 
-plan::SmallestPeak Compiled::smallest(double time_limit) const { return plan::smallest_peak(problem(), {.time_limit = time_limit}); }
+plan::SmallestPeak Compiled::smallest(double time_limit) const {
+  return other_budgets().smallest(time_limit);
+}
 
 }  // namespace tidemark

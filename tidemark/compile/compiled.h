@@ -108,6 +108,7 @@ struct Prediction {
 };
 
 class Correction;
+class OtherBudgets;
 struct Planned;
 struct SharedArena;
 
@@ -157,7 +158,9 @@ class TIDEMARK_API Compiled {
   std::string explain(std::string_view pattern) const;
   // The plan as a file that `plan_file` takes: plan::write_plan with what was chosen for loops and planned for their steps.
   std::string saved_plan() const;
-  // The curve of time against budget, and its lower end. Plans anew, for `time_limit` CPU seconds.
+  // The curve of time against budget, and its lower end: what compile() would plan with these options for other budgets, for about
+  // `time_limit` CPU seconds. Areas of loops and numbers of parts are chosen for each, and updates wait where they have to, so that the
+  // plans may be of other problems than problem(): Plan::problem_hash tells.
   std::vector<plan::FrontierPoint> frontier(int points = 12, double time_limit = 5) const;
   plan::SmallestPeak smallest(double time_limit = 5) const;
   // Bytes in each of CompileOptions::tiers, counted when they were allocated or given.
@@ -171,6 +174,8 @@ class TIDEMARK_API Compiled {
   void make_native();
   void start_correction();
   void ensure_executor();
+  OtherBudgets other_budgets() const;
+  bool corrected() const;
   // The argument's own storage where it is updated in place or only read, else one that holds a copy of it. What is only read and
   // lives on disk is copied there once.
   std::shared_ptr<Storage> storage_of(std::size_t input, const Tensor& argument, bool given_up);
@@ -179,6 +184,7 @@ class TIDEMARK_API Compiled {
   Budget asked_;  // as given; a fraction of it has become bytes in the options
   DeviceProfile profile_;
   PoseOptions pose_options_;
+  std::shared_ptr<const Graph> traced_;  // as given: what other budgets are planned from
   Posed posed_;
   plan::Plan plan_;
   mutable std::optional<Marginal> marginal_;  // of one more GiB, once it was asked for
