@@ -255,5 +255,34 @@ TEST_F(PlanFile, OfTheFolderKeepsTheBudgetWhateverItSays) {
   EXPECT_EQ(again.budget, small.budget);
 }
 
+// Rates that nothing has: what no time comes of is said, and what is next to none is planned with.
+TEST(ProfileFile, RatesOfAnySizeGiveTimesOrAreRefused) {
+  const auto planned = [](double rate, double per_task, const char* op, Budget memory) -> std::string {
+    DeviceProfile p = cpu_profile(1);
+    p.points.clear();
+    if (*op == 0) p.ops.clear();
+    (*op == 0 ? p.roofline : p.ops[op]) = {rate, rate, per_task};
+    auto f = compile(value_and_grad(loss), {.memory = memory,
+                                            .device = cpu({.threads = 1}),
+                                            .time_limit = 0.1,
+                                            .profile = std::make_shared<const DeviceProfile>(p)});
+    try {
+      f.plan_for(state_of(false).net, batch_of(false));
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::usage) << e.what();
+      return e.what();
+    }
+    return "";
+  };
+  for (const Budget& memory : {Budget(), Budget(0.6), Budget::minimum()}) {
+    for (const double rate : {1e250, 1e300, 1e308}) EXPECT_EQ(planned(rate, 0, "", memory), "");
+    for (const double rate : {1e-300, 5e-324})
+      EXPECT_THAT(planned(rate, 0, "", memory), HasSubstr("[profile] by the profile of"));
+    for (const double seconds : {1e100, 1e308, double{INFINITY}, double{NAN}, -1.0})
+      EXPECT_THAT(planned(1e9, seconds, "matmul f32", memory), HasSubstr("', matmul); measure it anew"));
+  }
+  EXPECT_THAT(planned(1e9, 1e40, "encode zeros f32", 0.6), HasSubstr("', encode zeros); measure it anew"));
+}
+
 }  // namespace
 }  // namespace tidemark

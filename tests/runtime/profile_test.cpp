@@ -122,6 +122,11 @@ TEST(Profile, EveryTruncationAndGarbageIsAClearError) {
   refused("\"seconds\": 7e-06", "\"seconds\": -1", "points[0].seconds: is not positive");
   refused("\"runs\"", "\"laps\"", "unknown field 'laps'");
   refused("\"seconds_per_task\": 1e-06", "\"seconds_per_task\": -1", "is negative");
+  refused("\"threads\": ", "\"threads\": -", "is no number of threads");
+  refused("\"threads\": ", "\"threads\": 429496729", "is no number of threads");
+  const std::size_t at = text.find("\"ops\": {") + 8;
+  const std::string op = text.substr(at, text.find('}', at) + 1 - at);
+  refused(op, op + ", " + op, "is there twice");
 }
 
 TEST(Profile, DamagedFilesNameThemselvesAndTheCure) {

@@ -10,6 +10,7 @@
 #include "tidemark/compile/plan_cache.h"
 #include "tidemark/compile/plan_notes.h"
 #include "tidemark/compile/refusal.h"
+#include "tidemark/compile/task_list.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/planners.h"
@@ -329,6 +330,7 @@ Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const 
         .lossless = options.makers, .allow = options.allow, .threads = threads, .profile = profile};
     if (!options.plan_file.empty()) makers.seconds = read_notes(read_file(options.plan_file)).seconds;
     add_makers(posed, makers);
+    check_times(posed.problem);
   }
   leave_overflowing_behind(posed);
   if (options.atomic) check_before_updates(posed);

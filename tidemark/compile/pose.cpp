@@ -5,6 +5,7 @@
 
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/storage_facts.h"
+#include "tidemark/compile/task_list.h"
 #include "tidemark/ir/op.h"
 #include "tidemark/ir/passes.h"
 #include "tidemark/ops/loops.h"
@@ -130,6 +131,7 @@ Posed pose(Graph graph, const PoseOptions& given) {
       problem.outputs.push_back(b);
   }
   binding.graph = std::move(graph);
+  check_times(problem);
   return posed;
 }
 

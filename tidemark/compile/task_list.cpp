@@ -169,4 +169,15 @@ class Sorting {
 
 void sort_tasks(Posed& posed) { permute_tasks(posed, Sorting(posed.problem).order()); }
 
+void check_times(const plan::Problem& problem) {
+  constexpr double kMost = 1e30;  // docs/format.md
+  for (const plan::Task& task : problem.tasks) {
+    if (task.seconds >= 0 && task.seconds <= kMost) continue;
+    fail(Error::Kind::usage,
+         "[profile] by the profile of '{}' a task takes {} s vs a time from 0 to {:g} ('{}', {}); measure it "
+         "anew with tidemark profile",
+         problem.device, task.seconds, kMost, task.name, task.kind);
+  }
+}
+
 }  // namespace tidemark

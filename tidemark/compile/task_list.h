@@ -39,4 +39,7 @@ void permute_tasks(Posed& posed, const std::vector<plan::TaskId>& order);
 // Their order, but for tasks that read what only a later one makes: they come behind it, and what has to come behind them does.
 void sort_tasks(Posed& posed);
 
+// Throws Error(usage) where the profile gives a task what is no time.
+void check_times(const plan::Problem& problem);
+
 }  // namespace tidemark

@@ -20,7 +20,9 @@ class Network {
     if (segments > 1) divide(segments);
     double total = 0;
     for (TaskId t = 0; t < m.tasks; ++t) total += m.seconds[static_cast<std::size_t>(t)];
-    unit_ = total > 0 ? kScale / total : 1;
+    // Less than this is no time: its unit would be beyond all numbers.
+    constexpr double kNoTime = 1e-250;
+    unit_ = total > kNoTime ? kScale / total : 1;
     task_node_.assign(static_cast<std::size_t>(m.tasks), -1);
     buffer_node_.assign(static_cast<std::size_t>(m.buffers), -1);
     std::vector<BufferId> todo;

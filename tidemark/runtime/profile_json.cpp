@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/plan/json_read.h"
@@ -24,6 +26,14 @@ double read_amount(Element e, const Place& place) {
   const double x = json::read_double(e, place);
   if (x < 0) json::refuse(place, "is negative");
   return x;
+}
+
+// 0: whatever there are, of a device that is not a CPU.
+int read_threads(Element e, const Place& place) {
+  const std::int64_t threads = json::read_integer(e, place);
+  if (threads < 0 || threads > std::numeric_limits<int>::max())
+    json::refuse(place, fmt::format("{} is no number of threads", threads));
+  return static_cast<int>(threads);
 }
 
 Roofline read_roofline(Element element, const Place& place) {
@@ -95,7 +105,7 @@ DeviceProfile read_profile(std::string_view text) {
         profile.device = json::read_string(e, here);
         break;
       case 3:
-        profile.threads = static_cast<int>(json::read_integer(e, here));
+        profile.threads = read_threads(e, here);
         break;
       case 4:
         profile.library = json::read_string(e, here);
@@ -109,8 +119,10 @@ DeviceProfile read_profile(std::string_view text) {
       case 7: {
         simdjson::dom::object ops;
         if (e.get(ops) != simdjson::SUCCESS) json::refuse(here, "is not an object");
-        for (const auto& [key, value] : ops)
-          profile.ops[std::string(key)] = read_roofline(value, {kDocument, "ops", -1, key});
+        for (const auto& [key, value] : ops) {
+          const Place op{kDocument, "ops", -1, key};
+          if (!profile.ops.emplace(key, read_roofline(value, op)).second) json::refuse(op, "is there twice");
+        }
         break;
       }
       case 8:
