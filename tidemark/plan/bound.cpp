@@ -18,6 +18,10 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
 constexpr double kProgramsShare = 0.5;  // of the time, to choose moments; the rest is for branching
+constexpr double kWhenTheyPay =
+    0.9;  // the same once several moments prove far more than one: no leaves come up to that
+constexpr double kOutOfReach =
+    0.004;  // of the floor: so much more is not made up for by branching at one moment
 
 // The live bytes at each task when the list runs once and nothing is dropped early: where the cuts are looked
 // for.
@@ -69,11 +73,16 @@ class Search {
       else
         weigh_links();
       if (result_.moment >= 0 && !result_.infeasible) {
+        const double single = result_.seconds, floor = v_.floor_seconds;
         const StageSearch several = search_more_moments();
-        // Few moments in many leaves may prove more than many in few.
-        branch_at_moments(several.pair.certificate);
-        if (several.best.certificate.moments.size() > 2) branch_at_moments(several.best.certificate);
-        if (result_.seconds < o_.known_seconds) branch_at_best();
+        const bool far = result_.seconds > single + kOutOfReach * floor;
+        // Few moments in many leaves may prove more than many in few, where they are not far behind.
+        const std::size_t moments = several.best.certificate.moments.size();
+        const bool large = moments > 2 && time_to_branch(moments, o_.time_limit);
+        if (!large || several.best.seconds < several.pair.seconds + kSmallGap * floor)
+          branch_at_moments(several.pair.certificate, far && !large);
+        if (large) branch_at_moments(several.best.certificate, far);
+        if (!far && result_.seconds < o_.known_seconds) branch_at_best();
       }
     }
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
@@ -96,17 +105,21 @@ class Search {
     if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return {};
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
     // What a program costs in seconds, as the programs before show.
-    const double size = 1e-3 * (v_.tasks() + v_.values());
-    double begun = limit_.elapsed(), seconds_each = 6e-3 * size * size;
+    const double size = 1e-3 * (v_.tasks() + v_.values()), single = result_.seconds;
+    double begun = limit_.elapsed();
+    seconds_for_pair_ = 6e-3 * size * size;
     int under_way = 0;
-    const auto cubed = [](int moments) { return static_cast<double>(moments * moments * moments) / 8; };
-    options.go_on = [&](int moments) {
+    options.go_on = [&](int moments, double best) {
       const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(moments));
       const double now = limit_.elapsed();
-      if (under_way > 0) seconds_each = std::max(0.5 * seconds_each, (now - begun) / cubed(under_way));
+      if (under_way > 0)
+        seconds_for_pair_ = std::max(0.5 * seconds_for_pair_, (now - begun) / cubed(under_way));
+      // The first shows whether they do, where branching at one moment is far from enough.
+      const bool pays = (under_way == 0 ? o_.known_seconds : best) > single + kOutOfReach * v_.floor_seconds;
       begun = now;
       under_way = moments;
-      if (limit_.time_is_up() || now + seconds_each * cubed(moments) > kProgramsShare * o_.time_limit ||
+      if (limit_.time_is_up() ||
+          now + seconds_for_program(moments) > (pays ? kWhenTheyPay : kProgramsShare) * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;
@@ -129,14 +142,23 @@ class Search {
     return static_cast<std::int64_t>(15 * size * size) + 1;
   }
 
-  void branch_at_moments(const Certificate& from) {
+  static double cubed(int moments) { return static_cast<double>(moments * moments * moments) / 8; }
+  double seconds_for_program(int moments) const { return seconds_for_pair_ * cubed(moments); }
+  // For the program itself again, and those of its two children.
+  bool time_to_branch(std::size_t moments, double until) const {
+    return limit_.elapsed() + 3 * seconds_for_program(static_cast<int>(moments)) <= until;
+  }
+
+  // `last`: nothing follows.
+  void branch_at_moments(const Certificate& from, bool last) {
     if (!o_.branch || from.moments.empty() || result_.seconds >= o_.known_seconds) return;
     // The proof has the rows of every leaf.
     constexpr std::int64_t kMostRows = 400'000;
     const auto rows = static_cast<std::int64_t>(from.leaves[0].need.size() + from.leaves[0].keep.size() + 1);
-    // Half of what is left; the rest is for what follows.
+    // Half of what is left where something follows.
     double begun = limit_.elapsed(), longest = 0;
-    const double until = 0.5 * (begun + o_.time_limit);
+    const double until = last ? o_.time_limit : 0.5 * (begun + o_.time_limit);
+    if (!time_to_branch(from.moments.size(), until)) return;
     const std::int64_t most_cuts = result_.cuts + (o_.effort - result_.cuts) / 2;
     StageBranchOptions options{
         .budget = o_.budget,
@@ -365,6 +387,7 @@ class Search {
   std::map<TaskId, Try> tried_;
   std::map<TaskId, double> screened_;
   Certificate certificate_;
+  double seconds_for_pair_ = 0;  // a program of two moments, as those so far show
   BoundResult result_;
 };
 

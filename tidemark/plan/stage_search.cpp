@@ -80,7 +80,7 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
       if (next == list.size()) break;
       moments = {first, list[next].task};
     }
-    if (!o.go_on(static_cast<int>(moments.size()))) break;
+    if (!o.go_on(static_cast<int>(moments.size()), best.seconds)) break;
     StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
     const bool better = b.seconds > std::max(best.seconds, single) + worth;
     misses = better ? 0 : misses + 1;

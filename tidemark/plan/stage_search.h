@@ -13,8 +13,9 @@ struct StageOptions {
   double enough = 0;  // no need to prove more
   int most_moments = 6;
   int candidates = 12;
-  const Limit* limit = nullptr;            // ends a program under way
-  std::function<bool(int moments)> go_on;  // asked before each program, with its number of moments
+  const Limit* limit = nullptr;  // ends a program under way
+  // Asked before each program, with its number of moments and the seconds proven by several so far.
+  std::function<bool(int moments, double best)> go_on;
 };
 
 struct StageSearch {
