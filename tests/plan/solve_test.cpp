@@ -367,6 +367,37 @@ TEST(Solve, FindsAPlanInALargeProblemWithNextToNoTime) {
   EXPECT_LE(plan.seconds, simple.seconds);
 }
 
+// Layers with large values that are quick to make again: greedy is the way there, and is given the time that it needs.
+TEST(Solve, IsNoWorseThanGreedyInALargeProblemWithLittleTime) {
+  constexpr int n = 5000;
+  Problem p;
+  p.buffers = {{.bytes = 10, .resident = true}};
+  const auto make = [&](std::vector<BufferId> reads, Bytes bytes, double seconds) {
+    const auto b = static_cast<BufferId>(p.buffers.size());
+    p.buffers.push_back({.bytes = bytes});
+    p.tasks.push_back({.reads = std::move(reads), .writes = {b}, .seconds = seconds});
+    return b;
+  };
+  std::vector<BufferId> kept{0}, quick{0};
+  for (int i = 0; i < n; ++i) {
+    kept.push_back(make({quick.back()}, 100, 50));
+    quick.push_back(make({kept.back()}, 500 + i % 7, 1 + i % 5));
+  }
+  BufferId gradient = quick.back();
+  for (std::size_t i = n; i > 0; --i) {
+    std::vector<BufferId> reads{gradient, kept[i]};
+    if (i < n) reads.push_back(quick[i]);
+    gradient = make(reads, 100, 60);
+  }
+  p.outputs = {gradient};
+  const Bytes budget = budget_at(p, 0.85);
+  const Plan greedy = run_planner(*find_planner("greedy"), p, {.budget = budget, .offsets = false});
+  ASSERT_TRUE(has_plan(greedy)) << greedy.reason;
+  const Plan plan = solve(p, {.budget = budget, .time_limit = 0.02, .offsets = false});
+  ASSERT_TRUE(has_plan(plan)) << plan.reason;
+  EXPECT_LE(plan.seconds, greedy.seconds);
+}
+
 TEST(Solve, WithoutABudgetRunsEverythingOnce) {
   const Problem p = random_problem(3, plain(20));
   const Plan plan = solve(p, rounds(-1, 0));

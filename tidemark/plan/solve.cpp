@@ -45,8 +45,8 @@ constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, howev
 constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
 constexpr double kForACut =
     1.4e-5;  // seconds for each task: with less, the first cut may not come to its end
-constexpr double kSimple = 0.7,
-                 kSimpler = 0.3;  // of the time, for a plan made in a simple way where there is so little
+// Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
+constexpr double kSimple = 1, kSimpler = 0.3;
 constexpr std::int32_t kMostForGreedy = 500;     // tasks, for plans of greedy ways as starts beside copies
 constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
@@ -59,10 +59,14 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
 // What comes whatever the search does: the model, steps, hash and check.
 double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>(problem.tasks.size()); }
 
+// With less, next to nothing is saved beside what comes anyway, and the plan is far worse.
+double least_seconds(const Problem& problem) { return 0.5 * fixed_seconds(problem); }
+
 // The rest is for bounds.
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
-  return (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest;
+  return std::max(least_seconds(problem),
+                  (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest);
 }
 
 class Solver {
@@ -255,16 +259,17 @@ class Solver {
   }
 
   bool offer_plan_of(const char* planner, double share, Search& search, Bytes live) {
-    const Plan plan = run_planner(*find_planner(planner), problem_,
-                                  {.budget = live,
-                                   .time_limit = share * options_.time_limit,
-                                   .effort = options_.effort,
-                                   .seed = options_.seed,
-                                   .offsets = false,
-                                   .makers = options_.makers,
-                                   .in_place = options_.in_place,
-                                   .bounds = false,
-                                   .progress = [this](const Progress&) { return go_on("start", best_); }});
+    const Plan plan =
+        run_planner(*find_planner(planner), problem_,
+                    {.budget = live,
+                     .time_limit = std::max(least_seconds(problem_), share * options_.time_limit),
+                     .effort = options_.effort,
+                     .seed = options_.seed,
+                     .offsets = false,
+                     .makers = options_.makers,
+                     .in_place = options_.in_place,
+                     .bounds = false,
+                     .progress = [this](const Progress&) { return go_on("start", best_); }});
     return has_plan(plan) && search.offer(runs_of_steps(model_, plan.steps)) && search.found();
   }
 
