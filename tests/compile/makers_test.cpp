@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "tests/compile/small_nets.h"
+#include "tidemark/base/random.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
@@ -316,6 +318,32 @@ TEST(Makers, EachGivesTheBitsOfWhatItStandsInFor) {
   expect_every_maker_exact(reversible, {"inverse"});
   expect_every_maker_exact(affine, {"inverse"});
   expect_every_maker_exact(activated, {"inverse"});
+}
+
+// Whichever are taken, the list is an order in which the rest can run: a factor of what another maker may make comes behind it.
+TEST(Makers, AnySetOfThemMakesAProblem) {
+  const Net p = net_of(5);
+  const Tensor x = input(67);
+  std::set<std::string> methods;
+  for (const auto loss : {residual, gated, reversible, plain, affine, activated}) {
+    auto f = compile(value_and_grad(loss), {.device = two_threads()});
+    Posed posed = pose(f.plan_for(p, x).graph(), {.threads = 2});
+    add_makers(posed, {.threads = 2});
+    Rng rng(7);
+    for (int k = 0; k < 100; ++k) {
+      std::vector<const Maker*> set;
+      for (const Maker& m : posed.makers) {
+        methods.insert(m.method);
+        if (k == 0 || rng.below(2) == 0)
+          set.insert(
+              set.begin() + static_cast<std::ptrdiff_t>(rng.below(static_cast<std::int64_t>(set.size()) + 1)),
+              &m);
+      }
+      EXPECT_EQ(plan::verify(committed(posed.problem, set)), "");
+    }
+  }
+  for (const char* method : {"factor", "in consumer", "inverse", "mask", "zeros"})
+    EXPECT_TRUE(methods.contains(method)) << method;
 }
 
 TEST(Makers, LossyOnesGiveAboutWhatTheyStandInFor) {

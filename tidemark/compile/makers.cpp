@@ -2,6 +2,7 @@
 #include "tidemark/compile/makers.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tidemark/compile/maker_pass.h"
 
@@ -92,9 +93,22 @@ std::size_t MakerPass::add_task(NewTask task) {
 }
 
 std::vector<Maker> MakerPass::finish() {
-  const Moved moved = insert_tasks(posed, std::move(tasks_));
+  // What reads the results of a task comes behind all that may run instead of it: each of them may be the one that has to run.
+  std::vector<plan::TaskId> number(tasks_.size());
+  std::iota(number.begin(), number.end(), 0);
+  std::stable_partition(number.begin(), number.end(), [&](plan::TaskId k) {
+    const NewTask& task = tasks_[at(k)];
+    return task.task.instead_of >= 0 && task.task.instead_of + 1 >= task.before;
+  });
+  std::vector<NewTask> sorted;
+  std::vector<plan::TaskId> place(tasks_.size());
+  for (const plan::TaskId k : number) {
+    place[at(k)] = static_cast<plan::TaskId>(sorted.size());
+    sorted.push_back(std::move(tasks_[at(k)]));
+  }
+  const Moved moved = insert_tasks(posed, std::move(sorted));
   for (Maker& m : makers_) {
-    for (plan::TaskId& t : m.run) t = moved.added_at[at(t)];
+    for (plan::TaskId& t : m.run) t = moved.added_at[at(place[at(t)])];
     for (plan::TaskId& t : m.instead) t = moved.place[at(t)];
   }
   return std::move(makers_);
@@ -142,6 +156,8 @@ plan::Problem committed(const plan::Problem& problem, std::span<const Maker* con
     if (task.optional && task.instead_of >= 0 && replaced[at(task.instead_of)])
       task.instead_of = result.tasks[at(task.instead_of)].instead_of;
   }
+  const std::string broken = plan::verify(result);
+  TIDEMARK_CHECK(broken.empty(), "makers that are taken break the problem: {}", broken);
   return result;
 }
 
