@@ -19,6 +19,7 @@
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/views.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark {
 namespace {
@@ -425,6 +426,28 @@ TEST(MicroBatches, NeedABatchThatDivides) {
   EXPECT_THROW(compile(f, {.micro_batches = 4})(full({10, 3}, 1.0)), Error);
   EXPECT_THROW(compile(f, {.micro_batches = -2})(full({10, 3}, 1.0)), Error);
   EXPECT_THROW(compile(f, {.micro_batches = 2})(full({}, 1.0)), Error);
+}
+
+// As many parts as samples are no program that could be planned: what cannot fit is refused before, and soon.
+TEST(MicroBatches, ManySamplesAreRefusedSoon) {
+  const auto f = [](const Tensor& w, const Tensor& x) {
+    Tensor h = x;
+    for (int i = 0; i < 3; ++i) h = tanh(matmul(h, w));
+    return mean(square(h));
+  };
+  const Tensor w = full({4, 4}, 0.1);
+  const std::int64_t samples = 1 << 20;
+  const double begun = plan::cpu_seconds();
+  const Bytes resident = samples * 16 + 64;
+  for (const Bytes budget : {Bytes{1000}, resident + 256}) {
+    auto g = compile(value_and_grad(f), {.memory = budget,
+                                         .device = cpu({.threads = 1}),
+                                         .time_limit = 0.02,
+                                         .micro_batches = may_split,
+                                         .correct = false});
+    EXPECT_THROW(g.plan_for(w, abstract({{samples, 4}, DType::f32})), Error);
+  }
+  EXPECT_LT(plan::cpu_seconds() - begun, 30);
 }
 
 }  // namespace

@@ -163,6 +163,20 @@ TEST_F(PlanFile, HasThePlanToStartOverWith) {
   EXPECT_THAT(refused(saved.substr(0, at) + "7}"), HasSubstr("(x_fallback): "));
 }
 
+// Recorded is what ran in the end, whatever plan the record was sized for.
+TEST_F(PlanFile, TheTimelineIsOfThePlanThatRan) {
+  auto f = compile(&step, options_);
+  const Compiled& c = f.plan_for(state_of(false), batch_of(false));
+  ASSERT_GT(encodes(c), 0);
+  Timeline timeline = c.timeline();
+  f.record_timeline(&timeline);
+  f(state_of(true), batch_of(true));
+  ASSERT_EQ(encodes(c), 0);
+  ASSERT_EQ(timeline.entries.size(), c.program().instrs.size());
+  for (std::size_t i = 0; i < timeline.entries.size(); ++i)
+    EXPECT_EQ(timeline.entries[i].task, c.program().instrs[i].task) << i;
+}
+
 TEST_F(PlanFile, OfTheFolderHasItToo) {
   options_.plan_cache = folder_;
   const auto written = [&] {

@@ -274,6 +274,9 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);
   }
   Timeline* recorded = timeline != nullptr || !correction_ ? timeline : correction_->record(program_->instrs.size());
+  // Another plan may have come between since it was sized.
+  if (timeline != nullptr && timeline->entries.size() != program_->instrs.size())
+    timeline->entries.assign(program_->instrs.size(), {});
   heap_.before(!correction_ || !correction_->busy());
   const bool fits = executor_->run(residents_, recorded);
   heap_.after();

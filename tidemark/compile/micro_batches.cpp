@@ -553,7 +553,10 @@ class Splitting {
 Graph split_batch(const Graph& graph, std::span<const int> batch, std::int64_t parts) {
   const std::int64_t n = batch_size(graph, batch);
   if (parts < 1 || n == 0 || n % parts != 0)
-    fail(Error::Kind::usage, "[micro_batches] a batch of {} vs {} equal parts", n, parts);
+    fail(Error::Kind::usage,
+         "[micro_batches] a batch of {} vs {} equal parts; a number that divides it, or may_split, works it "
+         "through",
+         n, parts);
   if (parts == 1) return graph;
   const Graph live = dce(graph);
   Graph split = Splitting(live, batch, parts).run();

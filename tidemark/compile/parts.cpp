@@ -138,14 +138,36 @@ void settle_budget(Posed lone, CompileOptions& options, std::span<const TierSpec
   options.memory = budget_of(lone.problem, options.memory);
 }
 
-// Divisors of the batch, each at least half as many again as the one before.
-std::vector<int> numbers_of_parts(std::int64_t batch) {
+// Divisors of the batch up to `most`, each at least half as many again as the one before.
+std::vector<int> numbers_of_parts(std::int64_t batch, std::int64_t most) {
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t d = 1; d <= batch / d; ++d) {
+    if (batch % d != 0) continue;
+    divisors.push_back(d);
+    divisors.push_back(batch / d);
+  }
+  std::sort(divisors.begin(), divisors.end());
   std::vector<int> numbers;
-  for (std::int64_t d = 2; d <= batch; ++d) {
-    if (batch % d == 0 && (numbers.empty() || 2 * d >= 3 * numbers.back()))
+  for (const std::int64_t d : divisors) {
+    if (d > 1 && d <= most && (numbers.empty() || 2 * d >= 3 * std::int64_t{numbers.back()}))
       numbers.push_back(static_cast<int>(d));
   }
   return numbers;
+}
+
+// More parts than make so many tasks are none that a plan is found for in the time.
+std::int64_t most_parts(const plan::Problem& whole) {
+  constexpr std::int64_t kTasks = 40'000, kParts = 64;
+  return std::max(kTasks / static_cast<std::int64_t>(whole.tasks.size() + 1), kParts);
+}
+
+// What is there in any number of parts: what is resident, and results, which are added up.
+Bytes least_of_any_parts(const plan::Problem& whole) {
+  Bytes bytes = plan::resident_bytes(whole);
+  for (const plan::BufferId b : whole.outputs) {
+    if (!whole.buffers[static_cast<std::size_t>(b)].resident) bytes += whole.size(b);
+  }
+  return bytes;
 }
 
 class Choosing {
@@ -158,6 +180,9 @@ class Choosing {
     std::string refused;
     Posed lone = posed_program(graph_, options_, pose_options_, 1);
     settle_budget(lone, options_, tiers_);
+    const std::int64_t most = most_parts(lone.problem);
+    const bool hopeless = options_.memory.kind == Budget::Kind::bytes && tiers_.empty() &&
+                          least_of_any_parts(lone.problem) > options_.memory.bytes;
     try {
       offer(std::move(lone), 1);
     } catch (const Error& e) {
@@ -167,7 +192,7 @@ class Choosing {
     const double lone_seconds = best_ ? best_->planned.plan.seconds : 0;
     std::string in_parts, coupled;
     const Bytes budget = options_.memory.bytes;
-    for (const int parts : numbers_of_parts(batch_size(graph_, batch_))) {
+    for (const int parts : numbers_of_parts(hopeless ? 0 : batch_size(graph_, batch_), most)) {
       try {
         Posed posed = posed_program(graph_, options_, pose_options_, parts);
         if (best_ && !minimum() && plan::floor_seconds(posed.problem) >= best_->planned.plan.seconds) break;
@@ -235,7 +260,7 @@ class Changes {
     if (tiers_.empty() && plan::resident_bytes(whole) > options_.memory.bytes) return "";
     const int parts = std::max(options_.micro_batches.parts, 1);
     std::string text = without_pins(parts);
-    if (options_.micro_batches.parts == 1) more_parts();
+    if (options_.micro_batches.parts == 1) more_parts(most_parts(whole));
     if (tiers_.empty() && !options_.native) {
       offer_host(parts);
       tiers_.clear();
@@ -325,10 +350,11 @@ class Changes {
     }
   }
   // The fewest that fit.
-  void more_parts() {
+  void more_parts(std::int64_t most) {
     constexpr int kTries = 4;
     int tried = 0;
-    for (const int parts : numbers_of_parts(batch_size(graph_, batch_of(graph_, options_.micro_batches)))) {
+    for (const int parts :
+         numbers_of_parts(batch_size(graph_, batch_of(graph_, options_.micro_batches)), most)) {
       if (offer(parts, fmt::format(".micro_batches = {}", parts)) || ++tried == kTries) return;
     }
   }
@@ -433,7 +459,8 @@ std::optional<PlannedParts> with_calm_loops(const Graph& graph, CompileOptions& 
 PlannedParts plan_parts(Graph graph, CompileOptions& options, const PoseOptions& pose_options,
                         std::span<const TierSpec> tiers, const Replanning& how) {
   if (options.micro_batches.parts < 0)
-    fail(Error::Kind::usage, "[micro_batches] {} parts", options.micro_batches.parts);
+    fail(Error::Kind::usage, "[micro_batches] {} parts vs a number from 1 on, or may_split",
+         options.micro_batches.parts);
   try {
     return plan_as_asked(graph, options, pose_options, tiers, how);
   } catch (const Error& e) {
