@@ -246,6 +246,29 @@ TEST_F(PlanFile, MayLeaveOutFigures) {
   EXPECT_EQ(loaded.memory().back().bytes, 0);
 }
 
+// What a fraction is in bytes depends on nothing but the program where it has no loops: a file cannot make it more.
+TEST_F(PlanFile, CannotRaiseItsBudget) {
+  options_.makers = false;
+  options_.memory = 0.95;
+  auto f = compile(&step, options_);
+  std::string large = f.plan_for(state_of(false), batch_of(false)).saved_plan();
+  options_.memory = 0.6;
+  EXPECT_THAT(refused(large), HasSubstr("its peak is"));
+  const std::size_t at = large.find("\"fraction\": 0.95");
+  ASSERT_NE(at, std::string::npos);
+  large.replace(at, 16, "\"fraction\": 0.6");
+  EXPECT_THAT(refused(large), HasSubstr("its peak is"));
+}
+
+TEST_F(PlanFile, OfAnotherProblemIsNotCompared) {
+  auto f = compile(&step, options_);
+  const Compiled& c = f.plan_for(state_of(false), batch_of(false));
+  auto g = compile([](const Tensor& x) { return x * 2.0; });
+  const Compiled& other = g.plan_for(full({4}, 1.0));
+  EXPECT_THAT([&] { plan::diff(other.problem(), other.plan(), c.plan()); },
+              testing::ThrowsMessage<Error>(HasSubstr("both have to be plans of it")));
+}
+
 // A plan of more memory in the place of one that is kept for a budget, which says nothing of its own.
 TEST_F(PlanFile, OfTheFolderKeepsTheBudgetWhateverItSays) {
   options_.makers = false;

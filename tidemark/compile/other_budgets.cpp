@@ -44,6 +44,8 @@ OtherBudgets::OtherBudgets(const Graph& graph, CompileOptions options, PoseOptio
 }
 
 PlannedParts OtherBudgets::at(const Budget& memory, double time_limit) const {
+  if (!(time_limit >= 0))
+    fail(Error::Kind::usage, "[compile] a time limit of {} vs seconds from 0 on", time_limit);
   CompileOptions options = options_;
   options.memory = memory;
   options.time_limit = time_limit / searches_;

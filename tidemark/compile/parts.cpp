@@ -412,8 +412,9 @@ PlannedParts plan_as_asked(const Graph& graph, CompileOptions& options, const Po
   int parts = options.micro_batches.parts;
   if (!options.plan_file.empty()) {
     const PlanNotes notes = read_notes(read_file(options.plan_file));
-    // What a fraction is of depends on how fast loops are found to be.
-    if (options.memory.kind == Budget::Kind::fraction && notes.fraction == options.memory.fraction)
+    // What a fraction is of depends on how fast loops are found to be; else it is not the file's to say.
+    if (options.memory.kind == Budget::Kind::fraction && notes.fraction == options.memory.fraction &&
+        has_loops(inline_calls(graph)))
       options.memory = notes.bytes;
     // Of as many parts as were best then.
     if (parts == 0) parts = 1;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tidemark/base/error.h"
+
 namespace tidemark::plan {
 namespace {
 
@@ -15,6 +17,10 @@ struct Counts {
   Counts(const Problem& problem, const Plan& plan)
       : runs(problem.tasks.size(), 0), moves(problem.buffers.size(), 0) {
     for (const Step& s : plan.steps) {
+      const std::size_t places = s.kind == Step::Kind::run ? runs.size() : moves.size();
+      if (s.id < 0 || static_cast<std::size_t>(s.id) >= places)
+        fail(Error::Kind::usage, "[diff] a step of {} vs {} in the problem; both have to be plans of it",
+             s.id, places);
       if (s.kind == Step::Kind::run) {
         ++runs[static_cast<std::size_t>(s.id)];
         in_place += static_cast<int>(s.in_place.size());
