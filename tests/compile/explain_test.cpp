@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/compile/small_nets.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
 #include "tidemark/ops/elementwise.h"
@@ -108,6 +109,49 @@ TEST(Memory, GradientsAreToldFromActivations) {
   }
   EXPECT_GE(activations, 3);
   EXPECT_GE(gradients, 3);
+}
+
+// What a kernel of the forward pass gives beside for the backward pass is no gradient, and what is kept in another form was not made
+// again.
+TEST(Memory, WhatIsKeptForTheBackwardPassIsAnActivation) {
+  const Tensor x = full({256, 32}, 0.5);
+  const small_nets::Net net{std::vector<Tensor>(8, full({32, 32}, 0.01))};
+  const auto row = [](const Compiled& c, std::string_view what) {
+    for (const MemoryRow& r : c.memory()) {
+      if (r.what == what) return r.bytes;
+    }
+    return Bytes{-1};
+  };
+  constexpr Bytes kValue = 256 * 32 * 4;
+  auto all = compile(value_and_grad(small_nets::reversible), {.device = cpu({.threads = 1})});
+  const Compiled& kept = all.plan_for(net, x);
+  EXPECT_GE(row(kept, "activations kept"), 10 * kValue) << "two of each block";
+  EXPECT_LE(row(kept, "gradients"), 4 * kValue);
+  EXPECT_EQ(row(kept, "made again"), 0);
+  EXPECT_THAT(kept.explain("*"), testing::HasSubstr("f32(256,32), 32.00 KiB: always there"))
+      << "x has no name";
+
+  // Products take long, and codes of what relu gives do not: they are what is kept.
+  DeviceProfile slow = cpu_profile(1);
+  slow.points.clear();
+  slow.ops["matmul f32"] = {.flops_per_second = 1e7, .bytes_per_second = 1e7, .seconds_per_task = 1e-3};
+  for (const char* codec : {"encode zeros f32", "decode zeros f32"})
+    slow.ops[codec] = {.flops_per_second = 1e12, .bytes_per_second = 1e12, .seconds_per_task = 1e-7};
+  auto coded = compile(value_and_grad([](const small_nets::Net& p, const Tensor& in) {
+                         Tensor h = in;
+                         for (const Tensor& w : p.w) h = relu(matmul(h, w));
+                         return mean(square(h));
+                       }),
+                       {.memory = 0.8,
+                        .device = cpu({.threads = 1}),
+                        .time_limit = 0.3,
+                        .profile = std::make_shared<const DeviceProfile>(slow),
+                        .correct = false});
+  const Compiled& c = coded.plan_for(net, x);
+  ASSERT_THAT(c.explain("*"), testing::HasSubstr("kept as zeros"));
+  // At the peak nothing has been decoded yet, or one value at most.
+  EXPECT_LE(row(c, "made again"), kValue);
+  EXPECT_GE(row(c, "activations kept"), 4 * kValue);
 }
 
 TEST(Explain, SaysWhatWasKeptAndWhatWasMadeAgain) {

@@ -260,13 +260,13 @@ std::vector<Explanation> explain(const Posed& posed, const plan::Plan& plan, std
   std::vector<char> taken(posed.problem.buffers.size(), 0);
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const plan::BufferId b = posed.binding.buffer_of_value[v];
-    if (b < 0 || taken[at(b)] || g.values[v].name.empty() || !names(pattern, g.values[v].name)) continue;
+    if (b < 0 || taken[at(b)]) continue;
+    // An argument that is a lone tensor has no name but that of its buffer.
+    const std::string& name = g.values[v].name.empty() ? posed.problem.buffers[at(b)].name : g.values[v].name;
+    if (name.empty() || !names(pattern, name)) continue;
     taken[at(b)] = 1;
     const ValueId root = root_of(g, static_cast<ValueId>(v));
-    Explanation e{.name = g.values[v].name,
-                  .buffer = b,
-                  .type = to_string(g.type(root)),
-                  .bytes = posed.problem.size(b)};
+    Explanation e{.name = name, .buffer = b, .type = to_string(g.type(root)), .bytes = posed.problem.size(b)};
     e.resident = posed.problem.buffers[at(b)].resident;
     if (const std::int32_t n = maker[at(root)]; n >= 0) {
       e.op = g.nodes[at(n)].op->name;

@@ -57,18 +57,28 @@ std::vector<Role> roles(const Posed& posed) {
   std::vector<Role> role(posed.problem.buffers.size(), Role::gradient);
   std::vector<char> updated(g.inputs.size(), 0), read_by_loss(g.values.size(), 0);
   for (const auto& [in, out] : g.updates) updated[at(in)] = 1;
+  // What a kernel on the way to the loss gives beside, for the backward pass alone, is an activation too.
+  std::vector<char> made_for_loss = purpose.for_loss;
   for (const Node& n : g.nodes) {
     const bool loss =
         std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return purpose.for_loss[at(v)] != 0; });
-    for (const ValueId v : n.in) {
-      if (loss) read_by_loss[at(root_of(g, v))] = 1;
-    }
+    if (!loss) continue;
+    for (const ValueId v : n.in) read_by_loss[at(root_of(g, v))] = 1;
+    for (const ValueId v : n.out) made_for_loss[at(v)] = 1;
   }
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const plan::BufferId b = posed.binding.buffer_of_value[v];
     if (b < 0 || g.values[v].alias_of >= 0) continue;
-    if (purpose.for_loss[v]) role[at(b)] = Role::activation;
+    if (made_for_loss[v]) role[at(b)] = Role::activation;
     if (!g.values[v].layout.blocked.empty()) role[at(b)] = Role::packed_weight;
+  }
+  // Codes, masks and factors are kept in the place of activations.
+  for (const Maker& m : posed.makers) {
+    for (const plan::TaskId t : m.run) {
+      for (const plan::BufferId b : posed.problem.tasks[at(t)].writes) {
+        if (posed.binding.value_of_buffer[at(b)] < 0) role[at(b)] = Role::activation;
+      }
+    }
   }
   for (const plan::BufferId b : posed.problem.outputs) role[at(b)] = Role::output;
   for (std::size_t i = 0; i < g.inputs.size(); ++i) {
@@ -85,10 +95,14 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
   const plan::Problem& problem = posed.problem;
   const std::vector<Role> role = roles(posed);
   const std::int32_t peak_step = plan::replay(problem, plan).peak_step;
-  // Who is live when the fullest step has begun, and whether the run that made it was its task's first.
+  // Who is live when the fullest step has begun, and whether it was there before: by its value, for a pin gives one two buffers.
   enum class State : std::uint8_t { absent, first, again, fetched };
   std::vector<State> state(problem.buffers.size(), State::absent);
-  std::vector<char> ran(problem.tasks.size(), 0), leaving(problem.buffers.size(), 0);
+  std::vector<char> made(problem.buffers.size(), 0), leaving(problem.buffers.size(), 0);
+  const auto first_of = [&](plan::BufferId b) {
+    const ValueId v = posed.binding.value_of_buffer[at(b)];
+    return v < 0 ? b : posed.binding.buffer_of_value[at(v)];
+  };
   std::vector<plan::BufferId> in_place_of(problem.buffers.size(), -1);  // what the fullest step writes over
   Bytes workspace = 0;
   for (std::int32_t s = 0; s <= peak_step && at(s) < plan.steps.size(); ++s) {
@@ -101,9 +115,8 @@ std::vector<MemoryRow> memory_rows(const Posed& posed, const plan::Plan& plan) {
       state[at(step.id)] = State::absent;
     if (step.kind != plan::Step::Kind::run) continue;
     const plan::Task& task = problem.tasks[at(step.id)];
-    const bool again = ran[at(step.id)] != 0 || task.optional;
-    ran[at(step.id)] = 1;
     for (const plan::BufferId b : task.writes) {
+      const bool again = std::exchange(made[at(first_of(b))], 1) != 0;
       if (!problem.buffers[at(b)].resident && state[at(b)] == State::absent)
         state[at(b)] = again ? State::again : State::first;
     }
