@@ -186,6 +186,26 @@ TEST(Explain, SaysWhatWasKeptAndWhatWasMadeAgain) {
   EXPECT_THAT(c.explain("*"), testing::HasSubstr("more would save"));
 }
 
+// Kernels that give several values, and makers that spare several, are paid for once.
+TEST(Explain, WhatValuesCostAddsUpToThePlan) {
+  const Tensor x = full({256, 32}, 0.5);
+  const small_nets::Net net{std::vector<Tensor>(6, full({32, 32}, 0.01))};
+  double most = 0;
+  for (const auto loss : {small_nets::residual, small_nets::gated, small_nets::reversible}) {
+    for (const Budget& budget : {Budget(0.7), Budget(0.55), Budget::minimum()}) {
+      auto f =
+          compile(value_and_grad(loss), {.memory = budget, .device = cpu({.threads = 1}), .time_limit = 0.1});
+      const Compiled& c = f.plan_for(net, x);
+      double once = 0, told = 0;
+      for (const plan::Task& t : c.problem().tasks) once += t.optional ? 0 : t.seconds;
+      for (const Explanation& e : explain(c.posed(), c.plan(), "*")) told += e.seconds_again;
+      EXPECT_NEAR(once + told, c.plan().seconds, 1e-9 * c.plan().seconds);
+      most = std::max(most, told);
+    }
+  }
+  EXPECT_GT(most, 0);
+}
+
 TEST(Explain, AnUnknownNameIsAnError) {
   auto f = compile([](const Tensor& x) { return x * 2.0; });
   const Compiled& c = f.plan_for(full({4}, 1.0));

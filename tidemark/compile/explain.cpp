@@ -128,7 +128,12 @@ class Walk {
     } else if (e.made - e.updated > 1 && (m == nullptr || !m->instead.empty())) {
       Way& again = way(e, Way::Kind::recomputed, "");
       ++again.times;
-      again.seconds += task.seconds;
+      // A run that makes several values again is paid for once. What a stand-in takes more is told of those that it spares.
+      double seconds = m == nullptr ? task.seconds : 0;
+      if (m != nullptr) {
+        for (const plan::TaskId other : m->instead) seconds += problem_.tasks[at(other)].seconds;
+      }
+      again.seconds += seconds / static_cast<double>(task.writes.size());
       if (std::find(again.tasks.begin(), again.tasks.end(), t) == again.tasks.end()) again.tasks.push_back(t);
     }
     there(e, time);
@@ -162,7 +167,8 @@ class Walk {
     }
     for (const plan::TaskId t : m.instead) seconds -= times * problem_.tasks[at(t)].seconds;
     if (std::all_of(m.run.begin(), m.run.end(), [&](plan::TaskId t) { return runs_[at(t)] == 0; })) return;
-    for (const plan::BufferId b : spared_by(problem_, m)) {
+    const std::vector<plan::BufferId> spared = spared_by(problem_, m);
+    for (const plan::BufferId b : spared) {
       Explanation* e = find(b);
       if (e == nullptr) continue;
       const plan::Task& last = problem_.tasks[at(m.run.back())];
@@ -170,7 +176,7 @@ class Walk {
                          .by = m.instead.empty() ? m.method : last.name,
                          .tasks = m.run,
                          .times = times,
-                         .seconds = seconds,
+                         .seconds = seconds / static_cast<double>(spared.size()),
                          .kept = kept});
     }
   }
