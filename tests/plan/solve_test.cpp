@@ -502,5 +502,26 @@ TEST(Solve, RealModelsStayNearWhatIsKnown) {
   }
 }
 
+// The list of a problem made in memory is as trusted as that of a file: not before it was looked at.
+TEST(Solve, AListThatIsNoOrderIsRefused) {
+  Problem p{.name = "backwards"};
+  for (int i = 0; i < 3; ++i) p.buffers.push_back({.name = "b", .bytes = 8});
+  p.tasks = {{.name = "uses", .reads = {0}, .writes = {1}, .seconds = 1},
+             {.name = "makes", .writes = {0}, .seconds = 1},
+             {.name = "out", .reads = {0, 1}, .writes = {2}, .seconds = 1}};
+  p.outputs = {2};
+  const auto kind = [](const auto& plan) {
+    try {
+      plan();
+    } catch (const Error& e) {
+      return e.kind();
+    }
+    return Error::Kind::internal;
+  };
+  EXPECT_EQ(kind([&] { solve(p, rounds(24, 100)); }), Error::Kind::usage);
+  EXPECT_EQ(kind([&] { smallest_peak(p, rounds(-1, 100)); }), Error::Kind::usage);
+  EXPECT_EQ(kind([&] { run_planner(*find_planner("sqrt_n"), p, rounds(24, 100)); }), Error::Kind::usage);
+}
+
 }  // namespace
 }  // namespace tidemark::plan

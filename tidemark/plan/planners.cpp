@@ -97,6 +97,8 @@ const Planner* find_planner(std::string_view name) {
 }
 
 Plan run_planner(const Planner& planner, const Problem& problem, const Options& options) {
+  if (const std::string broken = verify(problem); !broken.empty())
+    fail(Error::Kind::usage, "[{}] problem: {}", planner.name, broken);
   const double begin = cpu_seconds();
   // What every planner would say; most look for the tasks that have to run to begin with.
   Plan plan = no_run_helps(problem) ? finish(problem, {}, options) : planner.run(problem, options);

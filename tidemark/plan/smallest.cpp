@@ -260,6 +260,8 @@ class Smallest {
 }  // namespace
 
 SmallestPeak smallest_peak(const Problem& problem, const Options& options) {
+  if (const std::string broken = verify(problem); !broken.empty())
+    fail(Error::Kind::usage, "[smallest] problem: {}", broken);
   const bool begins_there = std::any_of(problem.buffers.begin(), problem.buffers.end(),
                                         [](const Buffer& b) { return b.start >= 0 || b.end >= 0; });
   if (problem.tiers.empty() || !options.tiers || begins_there) return Smallest(problem, options).run();

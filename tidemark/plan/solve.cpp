@@ -537,7 +537,12 @@ class Solver {
 
 }  // namespace
 
-Plan solve(const Problem& problem, const Options& options) { return solve(problem, options, true); }
+Plan solve(const Problem& problem, const Options& options) {
+  // The search trusts in the list: without this, one that is no order would have it write anywhere.
+  if (const std::string broken = verify(problem); !broken.empty())
+    fail(Error::Kind::usage, "[solve] problem: {}", broken);
+  return solve(problem, options, true);
+}
 
 Plan solve(const Problem& problem, const Options& options, bool below) {
   // Nothing to do: what is always there is all there is.
