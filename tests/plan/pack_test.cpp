@@ -13,8 +13,10 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/random.h"
 #include "tidemark/base/text.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/pack_csv.h"
 #include "tidemark/plan/pack_exact.h"
+#include "tidemark/plan/pack_greedy.h"
 #include "tidemark/plan/pack_orders.h"
 
 namespace tidemark::plan {
@@ -302,6 +304,38 @@ TEST(PackCsv, ReadsWritesAndRefuses) {
   } catch (const Error& e) {
     const std::string what = e.what();
     EXPECT_NE(what.find("line 4: id 'a' is that of line 2"), std::string::npos) << what;
+  }
+}
+
+// Thousands live at each moment: in one order alone, each where it fits best, they take seconds.
+TEST(Pack, DenseSetsHearTheLimit) {
+  constexpr double kLimit = 0.1;
+  Rng rng(1);
+  std::vector<Interval> intervals;
+  for (int i = 0; i < 30'000; ++i) {
+    const std::int64_t begin = rng.below(30'000);
+    intervals.push_back({begin, begin + 1 + rng.below(8000), 1 + rng.below(1'000'000), -1});
+  }
+  const double begin = cpu_seconds();
+  const Packing packing = pack(intervals, {.time_limit = kLimit});
+  EXPECT_LT(cpu_seconds() - begin, kLimit + 0.7);
+  EXPECT_EQ(check_packing(intervals, packing), "");
+  EXPECT_LE(static_cast<double>(packing.bytes), 1.1 * static_cast<double>(packing.lower_bound));
+}
+
+TEST(Pack, FittingInTurnPassesTheCheck) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    const auto intervals = random_intervals(rng, 1 + static_cast<int>(rng.below(60)), 20, 100, seed % 2 == 0);
+    const packing::Items items = packing::make_items(intervals, 1);
+    const packing::Layout layout = packing::fit_in_turn(items);
+    Packing packing{.offsets = std::vector<Bytes>(intervals.size(), 0), .bytes = layout.height};
+    for (std::size_t i = 0; i < intervals.size(); ++i)
+      if (items.item_of[i] >= 0)
+        packing.offsets[i] = layout.offsets[static_cast<std::size_t>(items.item_of[i])];
+    packing.lower_bound = items.lower_bound;
+    EXPECT_EQ(check_packing(intervals, packing), "") << seed;
+    EXPECT_EQ(layout.height, packing::height_of(items, layout.offsets)) << seed;
   }
 }
 

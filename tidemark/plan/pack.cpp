@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,7 @@ class Driver {
         target_(target),
         aim_(options.aim),
         effort_(options.effort),
+        stop_(options.stop),
         limit_(options.time_limit, -1),
         tree_(items.sections()) {
     limit_.watch(options.stop);
@@ -39,7 +41,7 @@ class Driver {
     greedy();
     if (done()) return std::move(best_);
     std::optional<Exact> exact;
-    if (exact_pays()) exact.emplace(items_);
+    if (exact_pays(items_)) exact.emplace(items_);
     const Orders orders(items_);
     // The exact search gets to an end with few items, as a rule, and hardly ever with very many.
     const bool few = aim_ || items_.items.size() <= 500, many = !aim_ && items_.items.size() > 1500;
@@ -80,25 +82,25 @@ class Driver {
                                                                 {Rule::area, Fit::first},
                                                                 {Rule::start, Fit::best}}};
     static constexpr std::size_t kImproved = 4;
+    // An answer in no time; a better one however little there is of it, where lives are as they come: dense ones take far longer.
+    constexpr std::size_t kMany = 10'000;
+    constexpr double kForAnItem = 1e-5;  // seconds
+    if (items_.items.size() > kMany) keep(fit_in_turn(items_));
+    if (!best_.offsets.empty() && best_.height <= std::max(target_, bound_)) return;
+    Limit first(std::max(limit_.left(), kForAnItem * static_cast<double>(items_.items.size())), -1);
+    first.watch(stop_);
     for (std::size_t k = 0; k < rules.size(); ++k) {
       const auto [rule, kind] = rules[k];
       std::vector<std::int32_t> order = order_by(items_, rule);
-      keep(fit(items_, order, kind, tree_).layout);
+      const Limit& clock = k == 0 ? first : limit_;
+      Fitted fitted = fit(items_, order, kind, tree_, std::numeric_limits<Units>::max(), &clock);
+      if (fitted.too_high < 0)
+        keep(std::move(fitted.layout));
+      else if (best_.offsets.empty())
+        keep(fit_in_turn(items_));
       if (k < kImproved) improvers_.emplace_back(items_, std::move(order), kind, k);
       if (best_.height <= target_ || best_.height <= bound_ || limit_.time_is_up()) return;
     }
-  }
-
-  // The exact search holds all pairs that are live together, and a list of items per level.
-  bool exact_pays() const {
-    constexpr double kMostPairs = 2e6;
-    double pairs = 0;
-    std::vector<std::int32_t> begins(static_cast<std::size_t>(items_.sections()), 0);
-    for (const Item& i : items_.items) ++begins[static_cast<std::size_t>(i.begin)];
-    for (const Item& i : items_.items)
-      for (std::int32_t s = i.begin; s < i.end && pairs < kMostPairs; ++s)
-        pairs += begins[static_cast<std::size_t>(s)];
-    return items_.items.size() <= 3000 && pairs < kMostPairs;
   }
 
   // Each place looked for takes a look at all items.
@@ -194,7 +196,7 @@ class Driver {
     while (!done() && nodes_ < until) {
       for (Improver& improver : improvers_) {
         if (done()) return;
-        Fitted fitted = improver.step(aimed_height(0.5), tree_);
+        Fitted fitted = improver.step(aimed_height(0.5), tree_, limit_);
         nodes_ += fitted.placed + 1;
         if (fitted.too_high < 0) keep(std::move(fitted.layout));
       }
@@ -205,6 +207,7 @@ class Driver {
   const Units target_;
   const bool aim_;
   const std::int64_t effort_;
+  const std::atomic<bool>* stop_;
   Limit limit_;
   std::int64_t nodes_ = 0;
   Units bound_ = 0;  // no packing is lower

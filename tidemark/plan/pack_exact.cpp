@@ -22,6 +22,19 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
+bool exact_pays(const Items& items) {
+  constexpr std::size_t kMostItems = 3000;
+  constexpr double kMostPairs = 2e6;
+  if (items.items.size() > kMostItems) return false;
+  double pairs = 0;
+  std::vector<std::int32_t> begins(static_cast<std::size_t>(items.sections()), 0);
+  for (const Item& i : items.items) ++begins[static_cast<std::size_t>(i.begin)];
+  for (const Item& i : items.items)
+    for (std::int32_t s = i.begin; s < i.end && pairs < kMostPairs; ++s)
+      pairs += begins[static_cast<std::size_t>(s)];
+  return pairs < kMostPairs;
+}
+
 class Exact::Search {
  public:
   explicit Search(const Items& items);
@@ -116,14 +129,15 @@ Exact::Search::Search(const Items& items) {
         profile_[i].push_back(p.height);
       }
   }
+  // Those that live when i begins, and those that begin while it lives.
+  std::vector<std::vector<std::int32_t>> beginning(static_cast<std::size_t>(sections_));
+  for (std::int32_t i = 0; i < n_; ++i)
+    if (begin_[i] < end_[i]) beginning[begin_[i]].push_back(i);
   pairs_.resize(begin_.size());
-  std::vector<std::int32_t> seen(begin_.size(), -1);
   for (std::int32_t i = 0; i < n_; ++i) {
     for (std::int32_t s = begin_[i]; s < end_[i]; ++s) {
-      for (const std::int32_t j : in_section_[s]) {
-        if (j == i || std::exchange(seen[j], i) == i) continue;
-        pairs_[i].push_back({j, profile_[i][s - begin_[i]], profile_[j][s - begin_[j]]});
-      }
+      for (const std::int32_t j : s == begin_[i] ? in_section_[s] : beginning[s])
+        if (j != i) pairs_[i].push_back({j, profile_[i][s - begin_[i]], profile_[j][s - begin_[j]]});
     }
   }
   failed_.resize(std::size_t{1} << 18);
@@ -200,7 +214,7 @@ bool Exact::Search::solve_parts(std::size_t first, std::size_t last) {
 
 bool Exact::Search::solve(std::size_t first, std::size_t last) {
   if (--budget_->nodes < 0 ||
-      ((budget_->nodes & 1023) == 0 && budget_->limit != nullptr && budget_->limit->time_is_up())) {
+      ((budget_->nodes & 127) == 0 && budget_->limit != nullptr && budget_->limit->time_is_up())) {
     stopped_ = true;
     return false;
   }

@@ -20,6 +20,9 @@ struct Budget {
   const Limit* limit = nullptr;  // when to give up; may be null
 };
 
+// Whether all pairs that are live together, and a list of items per level, can be held.
+bool exact_pays(const Items& items);
+
 class Exact {
  public:
   explicit Exact(const Items& items);

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
+#include <utility>
 
 namespace tidemark::plan::packing {
 namespace {
@@ -31,6 +34,55 @@ Units choose(const Ranges& taken, Units height, Fit kind) {
   }
   return best >= 0 ? best : floor;
 }
+
+// What is free at one moment of the sweep, below the highest end so far.
+class FreeList {
+ public:
+  // The smallest block that holds it, or on top.
+  Units take(Units height) {
+    auto found = by_size_.lower_bound({height, 0});
+    if (found == by_size_.end()) {
+      // What is free right below the top is a part of it.
+      const bool below = !by_begin_.empty() && std::prev(by_begin_.end())->second == top_;
+      const Units offset = below ? std::prev(by_begin_.end())->first : top_;
+      if (below) remove(std::prev(by_begin_.end()));
+      top_ = offset + height;
+      return offset;
+    }
+    const auto [size, begin] = *found;
+    remove(by_begin_.find(begin));
+    if (size > height) add(begin + height, begin + size);
+    return begin;
+  }
+  void give_back(Units begin, Units end) {
+    auto next = by_begin_.lower_bound(begin);
+    if (next != by_begin_.end() && next->first == end) {
+      end = next->second;
+      next = remove(next);
+    }
+    if (next != by_begin_.begin() && std::prev(next)->second == begin) {
+      begin = std::prev(next)->first;
+      remove(std::prev(next));
+    }
+    add(begin, end);
+  }
+  Units top() const { return top_; }
+
+ private:
+  using ByBegin = std::map<Units, Units>;  // the end of each block
+  void add(Units begin, Units end) {
+    by_begin_[begin] = end;
+    by_size_.insert({end - begin, begin});
+  }
+  ByBegin::iterator remove(ByBegin::iterator block) {
+    by_size_.erase({block->second - block->first, block->first});
+    return by_begin_.erase(block);
+  }
+
+  ByBegin by_begin_;
+  std::set<std::pair<Units, Units>> by_size_;
+  Units top_ = 0;
+};
 
 }  // namespace
 
@@ -74,14 +126,19 @@ std::vector<std::int32_t> order_by(const Items& items, Rule rule) {
   return order;
 }
 
-Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree,
-           Units limit) {
+Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, AddressTree& tree, Units limit,
+           const Limit* clock) {
+  constexpr std::int64_t kToLook = 64;  // items from one look at the clock to the next
   Fitted result;
   Layout& out = result.layout;
   out.offsets.assign(items.items.size(), 0);
   tree.clear();
   Ranges blocked;
   for (const std::int32_t id : order) {
+    if (clock != nullptr && result.placed % kToLook == 0 && clock->time_is_up()) {
+      result.too_high = id;
+      return result;
+    }
     const Item& item = items.items[static_cast<std::size_t>(id)];
     const auto parts = items.parts_of(item);
     Units offset;
@@ -108,6 +165,29 @@ Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, Ad
     out.height = std::max(out.height, offset + item.height);
   }
   return result;
+}
+
+Layout fit_in_turn(const Items& items) {
+  std::vector<std::int32_t> ends(items.items.size());
+  std::iota(ends.begin(), ends.end(), 0);
+  std::stable_sort(ends.begin(), ends.end(), [&](auto a, auto b) {
+    return items.items[static_cast<std::size_t>(a)].end < items.items[static_cast<std::size_t>(b)].end;
+  });
+  Layout out;
+  out.offsets.assign(items.items.size(), 0);
+  FreeList free;
+  std::size_t ended = 0;
+  for (const std::int32_t id : order_by(items, Rule::start)) {
+    const Item& item = items.items[static_cast<std::size_t>(id)];
+    for (;; ++ended) {
+      const auto other = static_cast<std::size_t>(ends[ended]);
+      if (items.items[other].end > item.begin) break;
+      free.give_back(out.offsets[other], out.offsets[other] + items.items[other].height);
+    }
+    out.offsets[static_cast<std::size_t>(id)] = free.take(item.height);
+  }
+  out.height = free.top();
+  return out;
 }
 
 }  // namespace tidemark::plan::packing

@@ -11,7 +11,7 @@ class Improver {
  public:
   Improver(const Items& items, std::vector<std::int32_t> order, Fit kind, std::uint64_t seed);
   // One fit below `limit`; where not all items fit, the order has changed for the next.
-  Fitted step(Units limit, AddressTree& tree);
+  Fitted step(Units limit, AddressTree& tree, const Limit& clock);
 
  private:
   const Items& items_;
