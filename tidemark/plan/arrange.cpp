@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/emit.h"
 #include "tidemark/plan/finish.h"
+#include "tidemark/plan/pack_exact.h"
+#include "tidemark/plan/pack_orders.h"
 #include "tidemark/plan/plan.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/timeline.h"
@@ -21,8 +22,9 @@ constexpr int kPulls = 3;             // moves that shorten a life before it is 
 constexpr int kMoves = 4;             // moves of any run with each that is forced in
 constexpr int kSettled = 2;           // likewise, of what is around it, to where it fits best
 constexpr double kLonger = 2;         // places that a life of the mean size may get longer by one move
-constexpr double kEasy = 0.9;         // of the arena: live bytes that find their places, as a rule
-constexpr std::int64_t kToEase = 40;  // changes of the order for each run, to get there
+constexpr double kEasy[] = {0.9, 0.6, 0.8};  // of the arena: live bytes that find their places, in turn
+constexpr std::int64_t kToEase = 15;         // changes of the order for each run, to get there
+constexpr std::int64_t kDives[] = {1, 0};    // the orders of the exact search that most often succeed at once
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -30,7 +32,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 Arrange::Arrange(const Model& model, Bytes arena, std::uint64_t seed)
-    : model_(&model), align_(model.problem->align), arena_(arena / align_), rng_(seed) {
+    : model_(&model), align_(model.problem->align), arena_(arena / align_), seed_(seed), rng_(seed) {
   TIDEMARK_CHECK(!model.has_copies(), "[arrange] copies have their own places in time");
 }
 
@@ -320,15 +322,37 @@ std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs) {
   double mean = 0;
   for (const Bytes size : model_->size) mean += static_cast<double>(size) / std::max(1, model_->buffers);
   const Bytes before = reorder.peak();
-  reorder.anneal(static_cast<Bytes>(kEasy * static_cast<double>(arena_ * align_)), 0.3 * mean, 0.01 * mean,
-                 kToEase * std::ssize(runs), rng_);
+  reorder.anneal(static_cast<Bytes>(kEasy[seed_ % std::size(kEasy)] * static_cast<double>(arena_ * align_)),
+                 0.3 * mean, 0.01 * mean, kToEase * std::ssize(runs), rng_);
   return reorder.peak() <= std::max(before, arena_ * align_) ? reorder.runs() : runs;
+}
+
+// Little more nodes than there are lives: where more are needed, another order is the better way to spend them.
+bool Arrange::dive(const std::vector<TaskId>& runs, const Limit& limit) {
+  load(eased(runs));
+  std::vector<Interval> intervals;
+  for (std::size_t l = 0; l < lives_.size(); ++l)
+    intervals.push_back({.begin = first_[l], .end = last_[l] + 1, .bytes = lives_[l].size});
+  const packing::Items items = packing::make_items(intervals, 1);
+  if (items.lower_bound > arena_ || !packing::exact_pays(items)) return false;
+  packing::Exact exact(items);
+  const packing::Orders orders(items);
+  for (const std::int64_t order : kDives) {
+    if (limit.time_is_up()) return false;
+    packing::Budget budget{std::ssize(items.items) * 9 / 8, &limit};
+    std::vector<Units> offsets;
+    if (exact.search(arena_, orders.rank(order), budget, offsets) != packing::Answer::found) continue;
+    for (std::size_t l = 0; l < lives_.size(); ++l)
+      offset_[l] = items.item_of[l] < 0 ? 0 : offsets[at(items.item_of[l])];
+    return true;
+  }
+  return false;
 }
 
 bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds) {
   load(eased(runs));
   for (std::size_t l = 0; l < lives_.size(); ++l) {
-    if (lives_[l].size > arena_) return false;
+    if ((left_out_ = lives_[l].size) > arena_) return false;
     out_.push_back(static_cast<std::int32_t>(l));
   }
   std::stable_sort(out_.begin(), out_.end(),
@@ -358,7 +382,6 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
       put(life, place);
     } else {
       dear_[at(life)] += std::sqrt(static_cast<double>(lives_[at(life)].size) / mean_);
-      meet(life);
       force(life);
       settle_some();
       for (int k = 0; k < kMoves; ++k) {
@@ -395,16 +418,26 @@ bool can_arrange(const Model& model, const Options& options) {
 
 Arranged arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs, Bytes arena,
                   const Options& options, const Limit& limit) {
-  constexpr std::int64_t kRounds = 20'000;
-  Arrange arrange(model, arena, options.seed);
-  if (!arrange.run(runs, limit, options.effort < 0 ? std::numeric_limits<std::int64_t>::max() : kRounds))
-    return {.left_out = arrange.left_out()};
-  Timeline line(model);
-  line.assign(arrange.runs(), 0);
-  Plan plan = plan_of(problem, steps_of(line));
-  place_at(problem, plan, [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
-  if (!replay(problem, plan).broken.empty()) return {.left_out = arena};
-  return {.plan = std::move(plan)};
+  constexpr std::int64_t kRounds = 4000;  // of the first ejection
+  constexpr int kCounted = 6;             // tries, where rounds are counted
+  constexpr int kMost = 40;               // doublings
+  Bytes left_out = arena;
+  for (int k = 0; k == 0 || (options.effort < 0 ? !limit.time_is_up() : k < kCounted); ++k) {
+    Arrange arrange(model, arena, options.seed + static_cast<std::uint64_t>(k));
+    const bool dives = k % 2 == 0;
+    if (!(dives ? arrange.dive(runs, limit) : arrange.run(runs, limit, kRounds << std::min(k / 2, kMost)))) {
+      if (!dives) left_out = std::min(left_out, arrange.left_out());
+      continue;
+    }
+    Timeline line(model);
+    line.assign(arrange.runs(), 0);
+    Plan plan = plan_of(problem, steps_of(line));
+    place_at(problem, plan,
+             [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
+    if (!replay(problem, plan).broken.empty()) return {.left_out = arena};
+    return {.plan = std::move(plan)};
+  }
+  return {.left_out = left_out};
 }
 
 }  // namespace tidemark::plan

@@ -13,14 +13,18 @@
 
 namespace tidemark::plan {
 
-// Ejection (after Nagata and Braysy 2009, who insert customers into routes): what has no place takes one from others, those that are
-// easiest to place again; who was hard to place is dear to move. Models without copies only.
+// Both ways begin with an order that has as few full moments as one gets quickly. Models without copies only.
 class Arrange {
  public:
   Arrange(const Model& model, Bytes arena, std::uint64_t seed);
 
-  // Whether all of it has a place when the limit is reached or before.
+  // Whether all of it has a place when the limit is reached or before. By ejection (after Nagata and Braysy 2009, who insert customers into
+  // routes): what has no place takes one from others, those that are easiest to place again; who was hard to place is dear to move; and the
+  // order changes with it.
   bool run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds);
+  // The same by the first branches of the exact search for offsets: what is packed so is packed at once, and another order is the better way to
+  // go on than more of them.
+  bool dive(const std::vector<TaskId>& runs, const Limit& limit);
 
   // The least bytes that were without a place at one time.
   Bytes left_out() const { return left_out_ * align_; }
@@ -70,6 +74,7 @@ class Arrange {
   const Model* model_;
   Bytes align_;
   Units arena_;
+  std::uint64_t seed_;
   Rng rng_;
   double mean_ = 1;    // size of a life
   Units largest_ = 0;  // likewise
@@ -91,7 +96,8 @@ class Arrange {
 
 // Whether the order may change at all, and each round, which looks at all that have a place, is short enough.
 bool can_arrange(const Model& model, const Options& options);
-// The plan of these runs, in this order or another, with offsets inside the arena. With `effort`, after a fixed number of rounds.
+// The plan of these runs, in this order or another, with offsets inside the arena: both ways in turn, from several orders, longer each time.
+// With `effort`, after a fixed number of rounds.
 struct Arranged {
   std::optional<Plan> plan;  // none where none was found
   Bytes left_out = 0;        // then, the least bytes that were without a place at one time

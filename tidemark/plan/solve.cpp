@@ -19,36 +19,15 @@
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/search.h"
+#include "tidemark/plan/solve_shares.h"
 #include "tidemark/plan/stand_ins.h"
 
 namespace tidemark::plan {
 namespace {
 
+using namespace shares;
+
 constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
-constexpr int kPackings = 12,
-              kSurePackings =
-                  6;  // tries to give offsets before the live bytes alone are blamed; whatever the time
-constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
-constexpr double kNear = 0.02,
-                 kEarly = 0.15;       // a gap that branching may close, and when in the search to try
-constexpr double kProbe = 0.2;        // when in a search its best is packed to see whether that fits
-constexpr double kLate = 0.8;         // of the search's time: too late to search again
-constexpr double kFar = 0.06;         // of the arena: holes that call for a search with fewer live bytes
-constexpr double kHoles = 0.01;       // the same where the order can change with the offsets
-constexpr double kFewer =
-    0.03;  // of the arena: live bytes fewer with which the order does the rest, as a rule
-constexpr double kToArrange = 0.75;   // of what is left, for offsets together with the order
-constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
-constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
-constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
-constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
-constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
-constexpr double kForACut =
-    1.4e-5;  // seconds for each task: with less, the first cut may not come to its end
-// Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
-constexpr double kSimple = 1, kSimpler = 0.3;
-constexpr std::int32_t kMostForGreedy = 500;     // tasks, for plans of greedy ways as starts beside copies
-constexpr std::int32_t kMostForThreads = 20000;  // tasks; beyond, the plan is one start made well
 
 Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
   Timeline line(model);
@@ -220,16 +199,16 @@ class Solver {
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
     const auto ask = [&](const char* phase) { return go_on(phase, search.best_seconds()); };
     ask("start");
-    bool probed = !options_.offsets || holes_;
+    double probe = !options_.offsets || holes_ ? 1 : kProbe;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
       improve_on_threads(search, o, limit);
     } else {
       search.improve([&] {
-        prove_early(search);
-        if (!probed && search.found() && limit.fraction() > kProbe) {
-          probed = true;
+        if (limit.fraction() > probe && search.found()) {
           if (far_from_packed(search.best())) return false;
+          probe = packed_ && packed_->seconds <= search.best_seconds() ? limit.fraction() + kProbeAgain : 1;
         }
+        prove_early(search);
         return ask("improve");
       });
     }
@@ -347,18 +326,6 @@ class Solver {
         stopped_ ? std::function<bool()>() : [this] { return go_on("offsets", best_); });
   }
 
-  // Offsets; where packing leaves many holes, in another order of the same runs. Returns the bytes for which there is no place.
-  Bytes pack_or_arrange(Plan& plan, const std::vector<TaskId>& runs, bool first) {
-    pack(plan, holes_ ? 0.01 : limit_.fraction() > kLate ? 0.14 : 0.08);
-    const Bytes over = plan.peak - budget_;
-    if (over <= 0 || !holes_) return over;
-    // With so many holes in all of them, fewer live bytes come first, and then the order.
-    if (first) return static_cast<Bytes>(kFewer * static_cast<double>(budget_ - model_.base));
-    const double left = options_.time_limit * (1 - kLeastBound) - limit_.elapsed();
-    const Bytes left_out = arrange(plan, runs, kToArrange * left);
-    return plan.peak > budget_ ? std::min(over, left_out) : plan.peak - budget_;
-  }
-
   // The plan becomes that of the same runs in an order whose offsets fit, where one is found; the bytes without a place, where none is.
   Bytes arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
     if (!can_arrange(model_, options_)) return plan.peak - budget_;
@@ -422,8 +389,67 @@ class Solver {
     }
   }
 
+  // What is left until the bound needs it.
+  double seconds_left() const { return kUntilBound * options_.time_limit - limit_.elapsed(); }
+
+  // From a plan that may need more. Nothing: so few live bytes are not to be had.
+  std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
+                                   std::uint64_t again) {
+    SearchOptions o = search_options(live);
+    o.seed += again;
+    Limit limit = limit_.rest(share);
+    if (options_.effort < 0) limit = Limit(std::max(kHasty / 2, seconds), -1);
+    limit.watch(&stopped_);
+    if (options_.progress) limit.ask([this] { return go_on("improve", best_); });
+    Search search(model_, o, limit);
+    if (!search.start_from_offer(from)) return {};
+    search.improve([&] { return go_on("improve", search.best_seconds()); });
+    limit_.spend(limit);
+    return search.best();
+  }
+
+  // Packing leaves many holes, and another order fewer: how few live bytes that takes shows by trying.
+  void fill_holes(std::vector<TaskId> from) {
+    const auto arena = static_cast<double>(budget_ - model_.base);
+    // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
+    double part = kFewer, few = 0, enough = 1;
+    for (int k = 0; k < kPackings; ++k) {
+      // Where rounds are counted, what is tried does not depend on the time.
+      const bool late = options_.effort < 0 ? seconds_left() <= 0 : limit_.fraction() >= 1;
+      if (packed_ ? late || stopped_ : late && k >= kSurePackings) return;
+      const double share = k == 0 ? kToSearch : packed_ ? kToRaise : kToLower;
+      std::vector<TaskId> runs =
+          search_below(budget_ - static_cast<Bytes>(part * arena), from,
+                       k == 0 ? kToSearch * options_.time_limit - limit_.elapsed() : share * seconds_left(),
+                       share, static_cast<std::uint64_t>(k) + 1);
+      Bytes over = 0;
+      if (!runs.empty()) {
+        Plan plan = plan_of(problem_, model_, runs);
+        if (!packed_ || plan.seconds < packed_->seconds) over = try_to_pack(std::move(plan), runs, late);
+        from = std::move(runs);
+      }
+      (over > 0 ? few : enough) = part;
+      if (enough - few < kLeastFewer) return;
+      if (enough < 1)
+        part = enough - kUpwards * (enough - few);
+      else
+        part += late ? std::max(kFewerStill, static_cast<double>(over) / arena) : kFewerStill;
+    }
+  }
+
+  // The bytes that are over; 0: it is packed_ now.
+  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late) {
+    if (!late) arrange(plan, runs, kToArrange * seconds_left());
+    if (!plan.has_arena && (late || !packed_)) pack(plan, 0.01);
+    if (!plan.has_arena) return 1;
+    least_packed_ = std::min(least_packed_, plan.peak);
+    if (plan.peak > budget_) return plan.peak - budget_;
+    packed_ = std::move(plan);
+    return 0;
+  }
+
   Plan best_plan() {
-    Bytes least_peak = 0, live = budget_, had = budget_, least_packed = std::numeric_limits<Bytes>::max(),
+    Bytes least_peak = 0, live = budget_, had = budget_,
           most_packed = 0;  // live bytes of a plan whose packing fits
     const Bytes arena = budget_ - model_.base;
     std::vector<TaskId> from;
@@ -438,30 +464,29 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      const Bytes over = pack_or_arrange(plan, runs, k == 0);
+      if (holes_) {
+        fill_holes(runs);
+        break;
+      }
+      pack(plan, limit_.fraction() > kLate ? 0.14 : 0.08);
       if (plan.peak <= budget_) {
         if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
         // Fewer live bytes than had to be: towards those whose packing did not fit.
         most_packed = std::max(most_packed, live);
-        // Where rounds are counted, what is tried does not depend on the time.
-        const bool late =
-            options_.effort < 0 ? limit_.elapsed() > kLate * options_.time_limit : limit_.fraction() > kLate;
-        if (holes_ ? late || had - live <= arena / 200
-                   : limit_.fraction() > kLate ||
-                         static_cast<double>(had - live) <= kFar * static_cast<double>(arena))
+        if (limit_.fraction() > kLate || static_cast<double>(had - live) <= kFar * static_cast<double>(arena))
           break;
-        live += (had - live) / (holes_ ? 3 : 2);
+        live += (had - live) / 2;
         continue;
       }
-      least_packed = std::min(least_packed, plan.peak);
+      least_packed_ = std::min(least_packed_, plan.peak);
       from = runs;
       had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
-      live -= std::max(over, arena / 500);
+      live -= std::max(plan.peak - budget_, arena / 500);
       if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
       if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
-    const Bytes least = least_peak > budget_ ? least_peak : least_packed;
+    const Bytes least = least_peak > budget_ ? least_peak : least_packed_;
     if (!packed_ && below_ && !none_exists_ && !stopped_ && least < std::numeric_limits<Bytes>::max() &&
         model_.tasks <= kMostForThreads)
       go_below(least);
@@ -530,7 +555,8 @@ class Solver {
   bool tried_all_ = true;
   bool holes_ = false;                                     // packing is far from the live bytes
   bool none_exists_ = false;                               // every state was seen
-  Bytes least_below_ = std::numeric_limits<Bytes>::max();  // that go_below came to
+  Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets that do not fit
+  Bytes least_below_ = std::numeric_limits<Bytes>::max();   // that go_below came to
   double enough_on_threads_ = 0;
   std::optional<Plan> packed_;  // the fastest that fits with its offsets
 };

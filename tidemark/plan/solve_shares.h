@@ -1,0 +1,38 @@
+// How solve shares its time and the arena out between searching, packing and proving: found by measuring. Internal to solve.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace tidemark::plan::shares {
+
+// Tries to give offsets, and those before the live bytes alone are blamed, whatever the time.
+inline constexpr int kPackings = 12, kSurePackings = 6;
+inline constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
+// A gap that branching may close, and when in the search to try.
+inline constexpr double kNear = 0.02, kEarly = 0.15;
+// When in a search its best is packed to see whether that fits, and how long after one that did.
+inline constexpr double kProbe = 0.14, kProbeAgain = 0.25;
+inline constexpr double kLate = 0.8;    // of the search's time: too late to search again
+inline constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
+inline constexpr double kHoles = 0.01;  // the same where the order can change with the offsets
+// Of the arena: live bytes fewer with which the order does the rest, as a rule; so many more where it does not; and too few to try.
+inline constexpr double kFewer = 0.018, kFewerStill = 0.01, kLeastFewer = 0.002;
+inline constexpr double kUpwards = 0.4;   // of the way from what was packed to what was not, for the next try
+inline constexpr double kToSearch = 0.5;  // of the time limit: when the first search for that ends
+inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
+inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
+inline constexpr double kUntilBound = 0.91;              // of the time limit: when all that ends
+inline constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
+inline constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
+inline constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
+inline constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
+inline constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
+inline constexpr double kForACut =
+    1.4e-5;  // seconds a task: with less, the first cut may not come to its end
+// Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
+inline constexpr double kSimple = 1, kSimpler = 0.3;
+// Tasks, for plans of greedy ways as starts beside copies; and beyond which the plan is one start made well.
+inline constexpr std::int32_t kMostForGreedy = 500, kMostForThreads = 20000;
+
+}  // namespace tidemark::plan::shares
