@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <optional>
+#include <thread>
 
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
@@ -119,6 +122,53 @@ TEST_P(SecondOrder, LoopsKeepTheContract) {
     EXPECT_EQ(c.peak_measured(), c.peak_predicted());
     EXPECT_LE(c.peak_measured(), options.memory.bytes);
     EXPECT_EQ(plan::check(c.problem(), c.plan()), "");
+  }
+}
+
+// Busy threads of the same process: its clock, by which the planner's time is told, goes several times as fast.
+class Load {
+ public:
+  Load() {
+    for (int k = 0; k < 4; ++k)
+      threads_.emplace_back([this] {
+        while (!stop_.load()) {
+        }
+      });
+  }
+  ~Load() { stop_ = true; }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+// What the least budget was found to be is enough, and what is above it too, whatever else the machine does and however little time there is; and more bytes
+// never make a step slower than it is with the fewest.
+TEST_P(SecondOrder, BudgetsAreMetWhateverTheLoad) {
+  const Tensors in = inputs();
+  const auto f = [c = GetParam()](const Tensors& x) { return second(c.f, x, c.product); };
+  CompileOptions options{.device = cpu({.threads = 1}), .time_limit = 0.1, .correct = false};
+  const auto planned = [&] {
+    auto step = compile(f, options);
+    return step.plan_for(in).plan();
+  };
+  const Bytes most = planned().peak;
+  options.memory = Budget::minimum();
+  const plan::Plan least = planned();
+  for (const double part : {0.0, 0.02}) {
+    for (const bool hasty : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << part << (hasty ? " in a millisecond" : ""));
+      options.memory = Budget(least.peak + static_cast<Bytes>(part * static_cast<double>(most - least.peak)));
+      options.time_limit = hasty ? 1e-3 : 0.1;
+      std::optional<plan::Plan> calm, busy;
+      ASSERT_NO_THROW(calm = planned());
+      EXPECT_LE(calm->seconds, least.seconds * 1.001);
+      if (hasty) continue;
+      const Load load;
+      ASSERT_NO_THROW(busy = planned());
+      EXPECT_EQ(busy->peak, calm->peak);
+      EXPECT_EQ(busy->seconds, calm->seconds);
+    }
   }
 }
 

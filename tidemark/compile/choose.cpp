@@ -81,12 +81,16 @@ std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Ma
 class Choosing {
  public:
   Choosing(const plan::Problem& problem, const std::vector<Maker>& makers, const plan::Options& options,
-           bool minimum)
-      : problem_(problem), makers_(makers), options_(options), minimum_(minimum) {}
+           bool minimum, const Plan* known = nullptr)
+      : problem_(problem), makers_(makers), options_(options), minimum_(minimum), known_(known) {}
 
   Chosen run() {
     Chosen chosen = search();
-    if (!minimum_ || !has_plan(chosen.plan)) return chosen;
+    if (!minimum_) {
+      if (!has_plan(chosen.plan) && !is_impossible(base_) && !least_is_known_) take_least(chosen);
+      return chosen;
+    }
+    if (!has_plan(chosen.plan)) return chosen;
     ask_below(chosen);
     if (!closed(chosen.plan)) take_asked(chosen, chosen.plan.peak);
     return chosen;
@@ -97,7 +101,7 @@ class Choosing {
     without_makers();
     Chosen chosen{.plan = base_};
     // Nothing can be better than a bound that holds for every maker.
-    if (good_enough(base_) || is_impossible(base_)) return chosen;
+    if (good_enough(base_) || is_impossible(base_) || few_enough(chosen)) return chosen;
     const auto sets = sets_of(problem_, makers_, false, base_);
     // A plan whose codecs may overflow needs one beside it that has none, within the same budget: so it is never the least.
     const auto more = minimum_ ? std::vector<MakerSet>{} : sets_of(problem_, makers_, true, base_);
@@ -144,6 +148,7 @@ class Choosing {
   // Whoever names a budget below the least finds a plan now and then, for that search goes other ways: it is asked for budgets a tenth
   // below while that gives one, then for nearer ones.
   void ask_below(Chosen& chosen) const {
+    if (few_enough(chosen)) return;
     // Of what a search takes, for all budgets below.
     const double times = 3, with_makers = makers_.empty() ? 1 : 1.5;
     const double until = plan::cpu_seconds() + times * with_makers * options_.time_limit;
@@ -153,8 +158,35 @@ class Choosing {
         const auto arena = static_cast<double>(chosen.plan.peak - resident);
         const Bytes budget = chosen.plan.peak - std::max<Bytes>(1, static_cast<Bytes>(part * arena));
         if (budget < bound || !take_asked(chosen, budget)) break;
+        if (few_enough(chosen)) return;
       }
     }
+  }
+  // A budget that the search for the least one came down to is met, if need be by the plan that it finds: by that search in the same time, and in what is
+  // little enough to be given at any rate.
+  void take_least(Chosen& chosen) const {
+    constexpr double kAtLeast = 0.1;
+    for (const double seconds : {options_.time_limit, kAtLeast}) {
+      if (seconds < options_.time_limit) return;
+      plan::Options options = options_;
+      options.budget = -1;
+      options.time_limit = seconds;
+      options.warm_start = nullptr;
+      Choosing search(problem_, makers_, options, true);
+      search.target_ = options_.budget;
+      Chosen least = search.run();
+      if (!search.few_enough(least)) continue;
+      least.plan.budget = options_.budget;
+      if (least.without_overflow) least.without_overflow->budget = options_.budget;
+      if (take(chosen.plan, std::move(least.plan)))
+        chosen.without_overflow = std::move(least.without_overflow);
+      return;
+    }
+  }
+  // For a caller who has that many bytes.
+  bool few_enough(const Chosen& chosen) const {
+    const auto fits = [&](const Plan& plan) { return has_plan(plan) && plan.peak <= target_; };
+    return fits(chosen.plan) && (!chosen.without_overflow || fits(*chosen.without_overflow));
   }
   bool take_asked(Chosen& chosen, Bytes budget) const {
     plan::Options options = options_;
@@ -203,6 +235,7 @@ class Choosing {
   void without_makers() {
     constexpr double kForSmallest = 0.1;
     base_ = plain(1 - kForSmallest, minimum_ ? nullptr : options_.warm_start);
+    if (known_ != nullptr && !minimum_) take_known();
     if (minimum_ && !makers_.empty() && has_plan(base_)) {
       plan::Options options = options_;
       options.makers = false;
@@ -221,6 +254,17 @@ class Choosing {
       const Plan start = base_;
       take(base_, plain(1, &start));
     }
+  }
+  void take_known() {
+    Plan plan = *known_;
+    plan.problem_hash = plan::hash(problem_);
+    plan.budget = options_.budget;
+    plan.status = Plan::Status::feasible;
+    plan.seconds_bound.reset();
+    plan.peak_bound.reset();
+    plan.smallest_peak.reset();
+    plan.proof = {};
+    if (plan.peak <= options_.budget && plan::check(problem_, plan).empty()) take(base_, std::move(plan));
   }
   Plan plain(double share, const Plan* start) const {
     plan::Options options = options_;
@@ -290,15 +334,17 @@ class Choosing {
   const std::vector<Maker>& makers_;
   const plan::Options& options_;
   bool minimum_;
+  const Plan* known_;
   bool least_is_known_ = false;  // and above the budget
+  Bytes target_ = -1;            // of a search for the smallest peak: fewer are not asked for
   Plan base_;
 };
 
 }  // namespace
 
 Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
-                  const plan::Options& options, bool minimum) {
-  return Choosing(problem, makers, options, minimum).run();
+                  const plan::Options& options, bool minimum, const Plan* known) {
+  return Choosing(problem, makers, options, minimum, known).run();
 }
 
 }  // namespace tidemark

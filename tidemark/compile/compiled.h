@@ -65,7 +65,8 @@ struct CompileOptions {
   // The first `state` arguments are state: the function returns their next versions first, and they take the
   // same storage.
   int state = 0;
-  // Seconds for the planner; half as much again for other makers, where there are any; the least budget takes more.
+  // Seconds for the planner, counted by the work that is done in about such a time (docs/compile.md); half as much again for other makers, where there are
+  // any; the least budget takes more.
   double time_limit = 1;
   std::string planner;  // "": store_all without a budget, solve with one; else a named planner
   std::string name = "program";

@@ -9,6 +9,7 @@
 #include "tidemark/compile/loop_parts.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/solve.h"
 #include "tidemark/schedule/sized.h"
@@ -327,18 +328,16 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes, std
   return shares;
 }
 
-struct Try {
-  bool fits = false;
-  double seconds = 0;
-};
-
-Try attempt(const Graph& g, Bytes budget, const PoseOptions& options, double time_limit) {
+// The plan with these areas, for so many seconds of work; none where it does not fit.
+std::optional<plan::Plan> attempt(const Graph& g, Bytes budget, const PoseOptions& options,
+                                  double time_limit) {
   const plan::Problem problem = pose(g, options).problem;
-  const plan::Plan all = plan::run_planner(*plan::find_planner("store_all"), problem, {});
-  if (all.peak <= budget) return {true, all.seconds};
+  const plan::WorkClock clock(problem.tasks.size());
+  plan::Plan all = plan::run_planner(*plan::find_planner("store_all"), problem, {});
+  if (all.peak <= budget) return all;
   plan::Options solve{.budget = budget, .time_limit = time_limit, .effort = 200, .bounds = false};
-  const plan::Plan plan = plan::solve(problem, solve);
-  return {plan::has_plan(plan), plan.seconds};
+  plan::Plan plan = plan::solve(problem, solve);
+  return plan::has_plan(plan) ? std::optional(std::move(plan)) : std::nullopt;
 }
 
 // What a step takes at least, and at most, of those with loops inside, which are worth budgets between the two.
@@ -372,13 +371,17 @@ Graph fastest_loops(Graph graph, const PoseOptions& given) {
   return with_areas(std::move(graph), loops, areas, RegionCache::kWhatever);
 }
 
-Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit) {
+ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit) {
+  constexpr double kShare = 1.0 / 8, kAtLeast = 0.005;  // of the time, for each attempt
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
-  Graph best = fastest_loops(graph, options);
-  if (attempt(best, budget, options, 0).fits) return best;
-  best = smallest_loops(graph);
-  double best_seconds = -1;
+  ChosenLoops best{fastest_loops(graph, options)};
+  const auto known = [](plan::Plan plan) { return std::make_shared<const plan::Plan>(std::move(plan)); };
+  if (std::optional<plan::Plan> all = attempt(best.graph, budget, options, 0)) {
+    best.plan = known(*std::move(all));
+    return best;
+  }
+  best.graph = smallest_loops(graph);
   std::vector<Bytes> inners{RegionCache::kWhatever, RegionCache::kLeast};
   const auto [least, most_inside] = inner_range(graph, options);
   for (const double part : {0.5, 0.2, 0.05}) {
@@ -392,12 +395,11 @@ Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double t
       for (std::size_t k = 0; k < options.tiers.size(); ++k) {
         if (loop_bytes(g, k) > options.tiers[k].bytes) return false;
       }
-      const Try t = attempt(g, budget, options, time_limit / 8);
-      if (t.fits && (best_seconds < 0 || t.seconds < best_seconds)) {
-        best_seconds = t.seconds;
-        best = std::move(g);
-      }
-      return t.fits;
+      std::optional<plan::Plan> plan = attempt(g, budget, options, std::max(kAtLeast, kShare * time_limit));
+      if (!plan) return false;
+      if (best.plan == nullptr || plan->seconds < best.plan->seconds)
+        best = {std::move(g), known(*std::move(plan))};
+      return true;
     };
     const auto consider = [&](Bytes bytes) {
       return keep_if_better(with_areas(graph, loops, share(loops, bytes), inner));
@@ -443,10 +445,10 @@ void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& opti
     memory = Budget(plan::budget_at(pose(fastest_loops(graph, options), options).problem, memory.fraction));
 }
 
-Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit) {
-  if (!has_loops(graph)) return graph;
-  if (memory.kind == Budget::Kind::unlimited) return fastest_loops(std::move(graph), options);
-  if (memory.kind == Budget::Kind::minimum) return smallest_loops(std::move(graph));
+ChosenLoops fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit) {
+  if (!has_loops(graph)) return {std::move(graph)};
+  if (memory.kind == Budget::Kind::unlimited) return {fastest_loops(std::move(graph), options)};
+  if (memory.kind == Budget::Kind::minimum) return {smallest_loops(std::move(graph))};
   settle_fraction(graph, memory, options);
   return choose_loops(std::move(graph), memory.bytes, options, time_limit);
 }

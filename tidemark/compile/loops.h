@@ -129,16 +129,21 @@ struct TapedPair {
 std::optional<TapedPair> taped_pair(const Node& saving, const Node& adjoint, TapeCut kind);
 
 // Sets the area of every pair, whether it keeps tapes, and the budgets of the steps so that the whole fits `budget` (bytes, resident ones included)
-// in the least predicted time that the search finds. Where nothing fits, the smallest choice is returned; the
-// planner says so.
-TIDEMARK_API Graph choose_loops(Graph graph, Bytes budget, const PoseOptions& options, double time_limit);
+// in the least predicted time that the search finds, with the plan by which that was found to fit. Where nothing fits, the smallest choice is
+// returned, without a plan; the planner says so.
+struct ChosenLoops {
+  Graph graph;
+  std::shared_ptr<const plan::Plan> plan{};
+};
+TIDEMARK_API ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& options,
+                                      double time_limit);
 // The choice that takes the least time, whatever it takes of memory; and the one that takes the fewest bytes.
 TIDEMARK_API Graph fastest_loops(Graph graph, const PoseOptions& options);
 TIDEMARK_API Graph smallest_loops(Graph graph);
 TIDEMARK_API bool has_loops(const Graph& graph);
 // What compile() does with the loops of a program: the budget, a fraction made bytes, is split first.
 class Budget;
-Graph fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
+ChosenLoops fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
 // A fraction is a part of what the same program takes without a budget.
 void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& options);
 

@@ -31,14 +31,15 @@ TIDEMARK_API plan::Problem committed(const plan::Problem& problem, std::span<con
 void forbid(plan::Problem& problem, const Maker& maker);
 
 // Solves with sets of makers taken and keeps the best plan, a plan of `problem`; bounds are the problem's own. `minimum`: the
-// smallest peak, else the least time within options.budget.
+// smallest peak, else the least time within options.budget, and never more than that of `known`, where this is a plan within it.
+// What the search for the smallest peak finds in the same time is never refused.
 struct Chosen {
   plan::Plan plan;
   // Where `plan` runs a codec whose slot may be too small: one without any, within the same budget.
   std::optional<plan::Plan> without_overflow;
 };
 TIDEMARK_API Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
-                               const plan::Options& options, bool minimum);
+                               const plan::Options& options, bool minimum, const plan::Plan* known = nullptr);
 
 // `plan` with codecs in place of what it runs again, and of as much of what it keeps as makes room for them; empty where that gives no
 // plan within options.budget.

@@ -124,10 +124,31 @@ Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptio
     settle_fraction(whole, options.memory, pose_options);
     return pose(*std::move(chosen), pose_options);
   }
-  Posed posed =
-      pose(fit_loops(std::move(whole), options.memory, pose_options, options.time_limit), pose_options);
+  ChosenLoops loops = fit_loops(std::move(whole), options.memory, pose_options, options.time_limit);
+  Posed posed = pose(std::move(loops.graph), pose_options);
+  posed.known = std::move(loops.plan);
   if (!kept.empty()) keep_choices(kept, posed.binding.graph, pose_options);
   return posed;
+}
+
+// Whether areas fit was found without pins, and without what updates wait for: where they do not, the smallest may.
+Planned planned_program_or_smallest(Posed& posed, const Graph& graph, const CompileOptions& options,
+                                    const PoseOptions& pose_options, int parts,
+                                    std::span<const TierSpec> tiers, const Replanning& how) {
+  const bool may_differ = has_loops(posed.binding.graph) && options.memory.kind == Budget::Kind::bytes &&
+                          options.plan_file.empty() && options.planner.empty();
+  const auto smallest = [&] { return smallest_loops(optimised(graph, options, parts)); };
+  if (!may_differ || (!posed.known && hash(smallest()) == hash(posed.binding.graph)))
+    return planned_program(posed, options, pose_options, tiers, how);
+  try {
+    Replanning first = how;
+    first.explain = false;
+    return planned_program(posed, options, pose_options, tiers, first);
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible) throw;
+  }
+  posed = pose(smallest(), pose_options);
+  return planned_program(posed, options, pose_options, tiers, how);
 }
 
 // A fraction is of what keeping everything takes in one part, with what tiers hold from the start elsewhere: the same bytes for every
@@ -227,7 +248,7 @@ class Choosing {
   void offer(Posed posed, int parts) {
     Replanning how = how_;
     how.explain = how_.explain && parts == 1;
-    Planned planned = planned_program(posed, options_, pose_options_, tiers_, how);
+    Planned planned = planned_program_or_smallest(posed, graph_, options_, pose_options_, parts, tiers_, how);
     const bool better = !best_ || (minimum() ? planned.plan.peak < best_->planned.plan.peak
                                              : planned.plan.seconds < best_->planned.plan.seconds);
     if (better) best_ = PlannedParts{std::move(posed), std::move(planned), parts};
@@ -430,7 +451,8 @@ PlannedParts plan_as_asked(const Graph& graph, CompileOptions& options, const Po
     settle_budget(pose(optimised(graph, options, 1), pose_options), options, tiers);
   result.posed = posed_program(graph, options, pose_options, result.parts);
   settle_budget(result.posed, options, tiers);
-  result.planned = planned_program(result.posed, options, pose_options, tiers, how);
+  result.planned =
+      planned_program_or_smallest(result.posed, graph, options, pose_options, result.parts, tiers, how);
   return result;
 }
 

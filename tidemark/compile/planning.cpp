@@ -13,6 +13,7 @@
 #include "tidemark/compile/task_list.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/solve.h"
 
@@ -77,8 +78,12 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
       return std::move(kept->plan);
     }
   }
+  // By work, not by the clock: whether a budget is met, and by which plan, does not depend on what else the machine does.
+  std::optional<plan::WorkClock> clock;
+  if ((named == nullptr || planner == "store_all") && solve_options.threads <= 1)
+    clock.emplace(problem.tasks.size());
   Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
-                        : solve_with(problem, posed.makers, solve_options, minimum);
+                        : solve_with(problem, posed.makers, solve_options, minimum, posed.known.get());
   plan::Plan plan = std::move(chosen.plan);
   fallback = std::move(chosen.without_overflow);
   if (!plan::has_plan(plan)) {

@@ -10,6 +10,7 @@
 #include "tidemark/emit/emit.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/smallest.h"
 #include "tidemark/plan/solve.h"
@@ -70,7 +71,8 @@ class ProgramKernel final : public Kernel {
   Bytes table_ = 0;
 };
 
-constexpr double kSeconds = 0.3;  // a stop for bodies that are very large; the effort decides otherwise
+constexpr double kSeconds =
+    0.3;  // of work: a stop for bodies that are very large; the effort decides otherwise
 constexpr std::int64_t kEffort = 40;
 
 // A plan that was written for this problem, for the times that it has now.
@@ -141,12 +143,13 @@ const PlannedRegion& RegionCache::at(const Graph& region, Bytes budget, const Po
   } else if (has_loops(g)) {
     Bytes resident = 0;
     for (const ValueId v : g.inputs) resident += round_up(g.type(v).bytes(), 64);
-    g = choose_loops(std::move(g), resident + budget, options, kSeconds);
+    g = choose_loops(std::move(g), resident + budget, options, kSeconds).graph;
   }
   const std::size_t inputs = region.inputs.size();
   const auto kept = std::make_shared<const Posed>(pose(std::move(g), options));
   const Posed& posed = *kept;
   plan::Options solve_options{.time_limit = kSeconds, .effort = kEffort};
+  const plan::WorkClock clock(posed.problem.tasks.size());
   plan::Plan plan;
   std::optional<plan::Plan> again;
   if (expected != expected_.end()) again = read_again(posed.problem, expected->second.plan_json);

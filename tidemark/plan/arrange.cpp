@@ -25,6 +25,7 @@ constexpr double kLonger = 2;         // places that a life of the mean size may
 constexpr double kEasy[] = {0.9, 0.6, 0.8};  // of the arena: live bytes that find their places, in turn
 constexpr std::int64_t kToEase = 15;         // changes of the order for each run, to get there
 constexpr std::int64_t kDives[] = {1, 0};    // the orders of the exact search that most often succeed at once
+constexpr double kSecondsALife = 1e-8;       // of each round
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -370,6 +371,7 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
   };
   left_out_ = without();
   for (std::int64_t round = 1; !out_.empty() && round <= most_rounds; ++round) {
+    worked(static_cast<double>(lives_.size()), kSecondsALife);
     if (round % kToLook == 0 && limit.time_is_up()) break;
     // What is large is placed while there is most room.
     std::iter_swap(std::max_element(out_.begin(), out_.end(), smaller), out_.end() - 1);

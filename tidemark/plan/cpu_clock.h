@@ -1,4 +1,5 @@
-// The time limit's clock: process CPU seconds, as all figures of the planner are given.
+// The time limit's clock: process CPU seconds, as all figures of the planner are given; or the work done, counted, where the answer may not depend on how
+// fast the machine is just now.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,28 +20,69 @@ inline constexpr double kClockRate = 1.0 / 4;
 inline constexpr double kClockRate = 1;
 #endif
 
-inline double cpu_seconds() {
+inline double process_seconds() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return kClockRate * (static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec));
+}
+
+// While one is alive, the clock of its thread is the planner's work: what has so many seconds ends at the same point in every run. Each look at the clock
+// counts; what takes much longer than others from one look to the next says how long (`worked`). Both in about the seconds that they take on a core of three
+// gigahertz. One inside another begins anew; a Limit stays with the clock under which it began, which it may not outlive or take to other threads.
+class WorkClock {
+ public:
+  // A look is about a step of search, which takes longer the more tasks there are.
+  explicit WorkClock(std::size_t tasks) : look_(5e-8 + 1e-8 * static_cast<double>(tasks)), outer_(here_) {
+    here_ = this;
+  }
+  ~WorkClock() {
+    here_ = outer_;
+    if (outer_ != nullptr) outer_->work(now_);
+  }
+  WorkClock(const WorkClock&) = delete;
+  WorkClock& operator=(const WorkClock&) = delete;
+
+  static WorkClock* here() { return here_; }
+  double look() {
+    now_ += look_;
+    // Work that nobody counts is not to go on for ever.
+    if (++looks_ % kBetweenLooks == 0 && process_seconds() - begin_ > kMost + kSlower * now_) now_ = kUp;
+    return now_;
+  }
+  void work(double seconds) { now_ += seconds; }
+
+ private:
+  static constexpr std::int64_t kBetweenLooks = 64;
+  static constexpr double kMost = 10, kSlower = 20, kUp = 1e18;
+  static inline thread_local WorkClock* here_ = nullptr;
+  double look_, now_ = 0, begin_ = process_seconds();
+  std::int64_t looks_ = 0;
+  WorkClock* outer_;
+};
+
+inline double seconds_of(WorkClock* clock) { return clock != nullptr ? clock->look() : process_seconds(); }
+inline double cpu_seconds() { return seconds_of(WorkClock::here()); }
+// So many units of work were done, of so many seconds each; for a WorkClock.
+inline void worked(double units, double seconds_each) {
+  if (WorkClock* clock = WorkClock::here()) clock->work(units * seconds_each);
 }
 
 // A limit in seconds of CPU and in rounds of search; either may be absent.
 class Limit {
  public:
   Limit(double seconds, std::int64_t rounds)
-      : begin_(cpu_seconds()), end_(begin_ + seconds), rounds_(rounds), all_rounds_(rounds) {}
-  double elapsed() const { return cpu_seconds() - begin_; }
+      : begin_(now()), end_(begin_ + seconds), rounds_(rounds), all_rounds_(rounds) {}
+  double elapsed() const { return now() - begin_; }
   bool time_is_up() const {
     if (stopped_ || (flag_ != nullptr && flag_->load(std::memory_order_relaxed))) return true;
-    const double now = cpu_seconds();
-    if (ask_ && now >= next_question_) {
-      next_question_ = now + kBetweenQuestions;
+    const double at = now();
+    if (ask_ && at >= next_question_) {
+      next_question_ = at + kBetweenQuestions;
       stopped_ = !ask_();
     }
-    return stopped_ || now >= end_;
+    return stopped_ || at >= end_;
   }
-  double left() const { return stopped_ ? 0 : end_ - cpu_seconds(); }
+  double left() const { return stopped_ ? 0 : end_ - now(); }
   // One round of search spent; false when none is left.
   bool spend_round() {
     if (rounds_ == 0) return false;
@@ -51,7 +93,7 @@ class Limit {
   double fraction() const {
     if (all_rounds_ >= 0)
       return all_rounds_ == 0 ? 1 : 1 - static_cast<double>(rounds_) / static_cast<double>(all_rounds_);
-    return elapsed() / (end_ - begin_);
+    return end_ > begin_ ? elapsed() / (end_ - begin_) : 1;
   }
   void stop() { stopped_ = true; }
   // For one of `parts` that work at the same time: the same end, its part of the rounds.
@@ -63,7 +105,7 @@ class Limit {
   // A share of what is left, as a limit of its own; `spend` takes the rounds that it used off.
   Limit rest(double share) const {
     Limit part = *this;
-    part.begin_ = cpu_seconds();
+    part.begin_ = now();
     part.end_ = part.begin_ + share * (end_ - part.begin_);
     if (rounds_ >= 0)
       part.rounds_ = part.all_rounds_ = static_cast<std::int64_t>(share * static_cast<double>(rounds_));
@@ -78,6 +120,9 @@ class Limit {
   void ask(std::function<bool()> go_on) { ask_ = std::move(go_on); }
 
  private:
+  double now() const { return seconds_of(clock_); }
+
+  WorkClock* clock_ = WorkClock::here();
   double begin_, end_;
   std::int64_t rounds_, all_rounds_;
   static constexpr double kBetweenQuestions = 0.02;  // seconds

@@ -8,6 +8,7 @@ namespace tidemark::plan {
 namespace {
 constexpr double kFurther =
     1.25;  // times the best cost: how far a candidate's is followed, for the next time
+constexpr double kSecondsARun = 1.5e-7;  // of the sequence, for each drop
 constexpr std::size_t kMostTasks = 600;  // in one closure: beyond it another buffer is the better choice
 }  // namespace
 
@@ -316,6 +317,7 @@ Drops::Outcome Drops::repair(double most_seconds, double noise, Rng& rng, int mo
   begin(noise, rng);
   for (int k = 0; line_->peak() > budget_; ++k) {
     const std::int32_t at = line_->profile().where_most();
+    worked(line_->run_count(), kSecondsARun);
     Outcome outcome = Outcome::fits;
     if (k >= most_drops || (k % 16 == 15 && limit_ != nullptr && limit_->time_is_up()) ||
         line_->seconds() > most_seconds ||

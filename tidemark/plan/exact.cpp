@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int32_t kMostTasks = 16, kMostBuffers = 32, kMostCopies = 64;
 constexpr std::size_t kMostStates = 60'000;
+constexpr double kSecondsAState = 2e-6;
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 std::uint64_t bit(std::int32_t id) { return std::uint64_t{1} << id; }
@@ -81,6 +82,7 @@ class Tree {
       if (r.closed) continue;
       r.closed = true;
       if (is_goal(state)) return {.complete = true, .runs = path(state)};
+      worked(1, kSecondsAState);
       if (reached_.size() > kMostStates || (++expanded_ % 64 == 0 && limit_.time_is_up())) return {};
       expand(state, r.seconds);
     }

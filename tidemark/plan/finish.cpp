@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/budget.h"
@@ -273,14 +274,20 @@ Plan with_drops(const Problem& problem, std::vector<Step> runs) {
 
 void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted,
            const std::function<bool()>& go_on) {
+  // Nodes of different kinds take different times, so that their number alone is no measure.
   constexpr std::int64_t kNodes = 200'000;
+  constexpr double kCounted = 0.25;
   const std::vector<Interval> intervals = lives_of(problem, plan);
+  const Limit limit(time_limit, -1);
+  std::optional<WorkClock> clock;
+  if (counted) clock.emplace(intervals.size());
+  const auto ask = [&] { return (!counted || !limit.time_is_up()) && (!go_on || go_on()); };
   const Packing packing = pack(intervals, {.align = problem.align,
                                            .capacity = capacity,
                                            .aim = capacity >= 0,
-                                           .time_limit = time_limit,
+                                           .time_limit = counted ? kCounted : time_limit,
                                            .effort = counted ? kNodes : -1,
-                                           .go_on = go_on});
+                                           .go_on = ask});
   for (std::size_t i = 0; i < intervals.size(); ++i) plan.placements[i].offset = packing.offsets[i];
   plan.has_arena = true;
   plan.arena_bytes = packing.bytes;

@@ -26,7 +26,7 @@ TIDEMARK_API bool no_run_helps(const Problem& problem);
 
 // Gives every buffer and workspace of `plan`'s steps a place: placements, arena_bytes, peak. Stops early at a
 // packing that fits `capacity` (the arena's share of the budget; -1: as small as possible). `counted`: after a fixed
-// number of search nodes, so that the answer does not depend on the time. `go_on` is asked now and then; a no ends it soon.
+// amount of search, so that the answer does not depend on the time unless that is up before. `go_on` is asked now and then; a no ends it soon.
 TIDEMARK_API void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted,
                         const std::function<bool()>& go_on = {});
 

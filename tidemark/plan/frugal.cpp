@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners/outline.h"
 
 namespace tidemark::plan {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kDepth = 48;      // tasks that an estimate looks at
+constexpr double kSecondsATask = 6e-8;  // of each run
 constexpr double kSoon = 1000;  // how much rather than others to keep what a run under way will read
 constexpr std::int32_t kAtTheEnd = std::numeric_limits<std::int32_t>::max();
 
@@ -88,6 +90,7 @@ class Frugal {
       }
       if (!perform(top.task) || runs_.size() > most_runs_) return false;
       stack.pop_back();
+      worked(static_cast<double>(p_.tasks.size()), kSecondsATask);
       if (runs_.size() % 64 == 0 && !(*go_on_)()) return false;
     }
     return true;

@@ -15,6 +15,7 @@ namespace tidemark::plan {
 inline void heed_limit(void* highs, const Limit& limit) {
   const HighsCCallbackType ask = [](int, const char*, const HighsCallbackDataOut*, HighsCallbackDataIn* in,
                                     void* of) {
+    worked(1, 1e-5);  // an iteration of a small program
     if (in != nullptr) in->user_interrupt = static_cast<const Limit*>(of)->time_is_up() ? 1 : 0;
   };
   Highs_setCallback(highs, ask, const_cast<Limit*>(&limit));

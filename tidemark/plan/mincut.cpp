@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "tidemark/plan/cpu_clock.h"
+
 namespace tidemark::plan {
 
 namespace {
+constexpr double kSecondsAnArc = 1e-8;
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
@@ -117,6 +120,7 @@ MinCut::Flow MinCut::solve() {
     too_much_ = false;
   }
   complete_ = false;
+  const std::int64_t before = work_left_;
   while (work_left_ > 0) {
     if (!layer()) {
       complete_ = true;
@@ -124,6 +128,7 @@ MinCut::Flow MinCut::solve() {
     }
     block();
   }
+  worked(static_cast<double>(before - work_left_), kSecondsAnArc);
   return value_;
 }
 

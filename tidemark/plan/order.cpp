@@ -34,6 +34,8 @@ struct Profile {
   Bytes peak() const { return during.empty() ? 0 : during[peak_at()]; }
 };
 
+constexpr double kSecondsAState = 5e-6;
+
 // Reorders stretches around the peak for as long as one lowers it.
 void improve_windows(const OrderGraph& graph, Profile& p, std::int64_t& states, double stop) {
   const std::size_t n = p.order.size();
@@ -51,6 +53,7 @@ void improve_windows(const OrderGraph& graph, Profile& p, std::int64_t& states, 
       const std::vector<Index> tasks = order_window(graph, window, p.before[begin], p.position,
                                                     static_cast<Index>(begin + size), peak, some);
       states -= given - std::max<std::int64_t>(some, 0);
+      worked(static_cast<double>(given - some), kSecondsAState);
       if (!tasks.empty()) {
         std::vector<Index> order = p.order;
         std::copy(tasks.begin(), tasks.end(), order.begin() + static_cast<std::ptrdiff_t>(begin));
@@ -77,7 +80,7 @@ std::vector<TaskId> order(const Problem& problem, const OrderOptions& options) {
   // A state costs about a microsecond per task; the time limit is turned into states once, so that the rest
   // of the search has no clock in it but the coarse one between its parts.
   std::int64_t states = options.effort;
-  if (states < 0) states = static_cast<std::int64_t>(2e5 * options.time_limit);
+  if (states < 0) states = static_cast<std::int64_t>(options.time_limit / kSecondsAState);
 
   const auto keep = [&](std::vector<Index> tasks) {
     if (tasks.empty()) return;
@@ -87,8 +90,11 @@ std::vector<TaskId> order(const Problem& problem, const OrderOptions& options) {
   if (n == 0) return {};
   keep(order_eager(graph, best.peak()));
   if (n > 64 && n <= 4000) {
-    for (std::size_t width = 1; states > 0 && width <= 256 && cpu_seconds() < stop; width *= 4)
+    for (std::size_t width = 1; states > 0 && width <= 256 && cpu_seconds() < stop; width *= 4) {
+      const std::int64_t before = states;
       keep(order_beam(graph, width, states));
+      worked(static_cast<double>(before - states), kSecondsAState);
+    }
   }
   states = std::max<std::int64_t>(states, options.effort < 0 ? 20000 : 0);
   improve_windows(graph, best, states, stop);

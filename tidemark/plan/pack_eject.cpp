@@ -12,6 +12,7 @@ namespace tidemark::plan::packing {
 bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
            std::vector<Units>& offsets) {
   constexpr std::int64_t kToLook = 16;  // nodes from one look at the clock to the next
+  constexpr double kSecondsAnItem = 1e-8;
   std::vector<Places::Life> lives;
   double sum = 0;
   for (const Item& i : items.items) {
@@ -23,6 +24,7 @@ bool eject(const Items& items, Units height, std::uint64_t seed, Budget& budget,
   Places places(std::move(lives), height, seed);
   std::vector<std::int32_t> out;  // the next one last
   const auto late = [&] {
+    worked(static_cast<double>(items.items.size()), kSecondsAnItem);
     return budget.nodes % kToLook == 0 && budget.limit != nullptr && budget.limit->time_is_up();
   };
   for (const std::int32_t i : order_by(items, Rule::size_start)) {

@@ -10,6 +10,7 @@
 namespace tidemark::plan::packing {
 namespace {
 
+constexpr double kSecondsAnItem = 4e-8;  // of each node
 constexpr Units kNever = std::numeric_limits<Units>::max() / 4;
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
@@ -213,6 +214,7 @@ bool Exact::Search::solve_parts(std::size_t first, std::size_t last) {
 }
 
 bool Exact::Search::solve(std::size_t first, std::size_t last) {
+  worked(static_cast<double>(begin_.size()), kSecondsAnItem);
   if (--budget_->nodes < 0 ||
       ((budget_->nodes & 127) == 0 && budget_->limit != nullptr && budget_->limit->time_is_up())) {
     stopped_ = true;

@@ -9,8 +9,12 @@
 #include <tuple>
 #include <utility>
 
+#include "tidemark/plan/cpu_clock.h"
+
 namespace tidemark::plan::packing {
 namespace {
+
+constexpr double kSecondsAPlace = 2.5e-6;
 
 double area(const Items& items, const Item& item) {
   double sum = 0;
@@ -155,6 +159,7 @@ Fitted fit(const Items& items, std::span<const std::int32_t> order, Fit kind, Ad
                 [](const Range& a, const Range& b) { return a.begin < b.begin; });
       offset = choose(blocked, item.height, kind);
     }
+    worked(1, kSecondsAPlace);
     if (offset + item.height > limit) {
       result.too_high = id;
       return result;

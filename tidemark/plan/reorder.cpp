@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tidemark/plan/cpu_clock.h"
+
 namespace tidemark::plan {
 namespace {
 constexpr std::int32_t kTogether = 4;  // runs that move as one at most
+constexpr double kSecondsAMove = 5e-7;
 }
 
 void Reorder::load(const std::vector<TaskId>& runs) {
@@ -197,7 +200,8 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
     return b > limit ? static_cast<double>(b - limit) : 0.0;
   };
   std::int64_t listed = -n;  // the move before which `over_` was made
-  for (std::int64_t k = 0; k < moves && over > 0; ++k) {
+  std::int64_t k = 0;
+  for (; k < moves && over > 0; ++k) {
     const double heat = hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
     auto at = static_cast<std::int32_t>(rng.below(n));
     if (rng.below(2) == 0) {
@@ -242,6 +246,7 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
     if (keep > 0) over += keep == best_done ? best_change : change;
     if (over < 0.5) over = overflow(limit);
   }
+  worked(static_cast<double>(k), kSecondsAMove);
   return overflow(limit) == 0;
 }
 

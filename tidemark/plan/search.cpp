@@ -293,7 +293,7 @@ void Search::start() {
       if (options_.recompute && !late()) start_from(orders.back(), 0, kFirstRules);
     };
     start_from_order(order(*model_->problem,
-                           {.in_place = model_->has_in_place(), .time_limit = 0.05, .effort = kOrderStates}));
+                           {.in_place = model_->has_in_place(), .time_limit = 1e9, .effort = kOrderStates}));
     reorder_.load(orders.front());
     reorder_.lower_peak(kSpikes);
     start_from_order(reorder_.runs());

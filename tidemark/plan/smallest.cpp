@@ -84,7 +84,7 @@ class Smallest {
 
  private:
   double packing_seconds(double share) const {
-    return counted_ ? 0.25 : std::clamp(share * options_.time_limit, 0.02, 1.0);
+    return counted_ ? options_.time_limit : std::clamp(share * options_.time_limit, 0.02, 1.0);
   }
 
   bool go_on() const { return !limit_.time_is_up(); }
@@ -110,7 +110,7 @@ class Smallest {
     step.budget = -1;
     step.effort = 0;
     step.progress = {};
-    if (options_.offsets) step.time_limit = counted_ ? 0.25 : std::min(options_.time_limit, 1.0);
+    if (options_.offsets && !counted_) step.time_limit = std::min(options_.time_limit, 1.0);
     result_.plan = solve(problem_, step);
     result_.budget = result_.plan.peak;
   }

@@ -180,8 +180,11 @@ class Solver {
     o.seed += again;
     std::vector<TaskId> near_by;
     if (!from.empty()) {
-      Limit share(stopped_ ? kHasty : std::max(0.05, 0.1 * options_.time_limit),
-                  options_.effort < 0 ? -1 : 0);
+      const bool counted = options_.effort >= 0;
+      Limit share(stopped_  ? kHasty
+                  : counted ? options_.time_limit
+                            : std::max(0.05, 0.1 * options_.time_limit),
+                  counted ? 0 : -1);
       Search near(model_, o, share);
       if (near.offer(from) && near.found()) near_by = near.best();
       if (limit_.time_is_up() || limit_.fraction() > kLate) return near_by;
@@ -316,13 +319,14 @@ class Solver {
     return replay(problem_, plan).broken.empty();
   }
 
-  // A share of the time, while there is that much.
+  // A share of the time, while there is that much; all that is left where the search is counted, which ends by itself.
   void pack(Plan& plan, double share) {
-    double seconds = std::min(share * options_.time_limit, options_.time_limit - limit_.elapsed());
+    const bool counted = options_.effort >= 0;
+    double seconds = options_.time_limit - limit_.elapsed();
+    if (!counted) seconds = std::min(seconds, share * options_.time_limit);
     if (stopped_) seconds = std::min(seconds, kHasty);
     place(
-        problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds),
-        options_.effort >= 0,
+        problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds), counted,
         stopped_ ? std::function<bool()>() : [this] { return go_on("offsets", best_); });
   }
 
