@@ -1,0 +1,183 @@
+// Budgets from the least to all, in small steps, for programs with loops of many kinds: what is met at one is met at every larger one, with the bits of keeping
+// everything and the peak that was predicted, and more bytes do not make a step slower.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "tidemark/compile/compile.h"
+#include "tidemark/compile/loops.h"
+#include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
+#include "tidemark/ops/elementwise.h"
+#include "tidemark/ops/random.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/views.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark {
+namespace {
+
+// In: a state, two parameters, a key. Each has a first axis of 8 samples.
+using Loss = Tensor (*)(const Tensors&);
+
+Tensor advanced(const Tensor& u, const Tensors& in) {
+  return u + 0.2 * (roll(u, 1, 1) - u) + 0.01 * in[1] * u - in[2] * tanh(u);
+}
+Tensor run(std::int64_t n, const Tensor& from, const Tensors& in) {
+  return scan(n, from, [&](const Tensor& u) { return advanced(u, in); });
+}
+Tensor one_step(const Tensors& in) { return sum(square(run(1, in[0], in) * in[1])); }
+Tensor no_step(const Tensors& in) { return sum(square(run(0, in[0], in) * in[1]) * in[2]); }
+// Loops of different lengths in one step, with the parameters of the outer one.
+Tensor uneven(const Tensors& in) {
+  return sum(square(
+      scan(7, in[0], [&](const Tensor& s) { return 0.5 * run(3, s, in) + 0.5 * sin(run(11, s, in)); })));
+}
+// One behind the other, with the same parameters.
+Tensor in_sequence(const Tensors& in) { return sum(square(run(30, tanh(run(20, in[0], in)), in))); }
+Tensor side_by_side(const Tensors& in) { return sum(run(25, in[0], in) * run(15, sin(in[0]), in)); }
+Tensor with_dropout(const Tensors& in) {
+  return sum(square(scan(20, in[0], [&](const Tensor& u) { return dropout(advanced(u, in), 0.2, in[3]); })));
+}
+// Values updated in the step as written, and slices of them.
+Tensor with_updates(const Tensors& in) {
+  return sum(square(scan(24, in[0], [&](const Tensor& u) {
+    Tensor x = advanced(u, in);
+    const Tensor before = x;
+    x += 0.1 * sin(before);
+    x *= 1.0 + 0.01 * in[2];
+    return x + 0.01 * before * u;
+  })));
+}
+struct Counted {
+  Tensor u, count, seen;
+};
+// A state of whole numbers beside one that has a gradient.
+Tensor with_whole_numbers(const Tensors& in) {
+  const Counted last = scan(22, Counted{in[0], cast(0.0 * in[0], DType::i32), cast(0.0 * in[0], DType::i64)},
+                            [&](const Counted& s) {
+                              const Tensor up = cast(s.u > 0.0, DType::i32);
+                              return Counted{advanced(s.u, in) + 0.001 * cast(s.count, DType::f64) * s.u,
+                                             s.count + up, s.seen + cast(s.count, DType::i64)};
+                            });
+  return sum(square(last.u) * cast(last.seen, DType::f64));
+}
+Tensor while_in_scan(const Tensors& in) {
+  return sum(square(scan(6, in[0], [&](const Tensor& s) {
+    return 0.1 * in[1] + while_loop([&](const Tensor& u) { return sum(square(u)) < 100.0; },
+                                    [&](const Tensor& u) { return u * 1.1 + 0.01 * sin(in[2] * u); }, 0.5 * s,
+                                    {.max_trips = 30})
+                             .state;
+  })));
+}
+
+Tensors inputs() {
+  Tensors in;
+  for (const double f : {0.1, 0.37, 0.011})
+    in.push_back(reshape(sin(cast(arange(8 * 24), DType::f64) * f) + 0.01, {8, 24}));
+  in.push_back(arange(2) + 7);
+  return in;
+}
+
+void expect_bits(const Tensors& a, const Tensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].type(), b[i].type());
+    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(),
+                          static_cast<std::size_t>(a[i].type().bytes())),
+              0)
+        << i;
+  }
+}
+
+// So fast that states go there.
+TierSpec quick(TierSpec tier) {
+  tier.write_bytes_per_second = tier.read_bytes_per_second = 1e13;
+  tier.latency_seconds = 1e-9;
+  return tier;
+}
+
+struct Case {
+  const char* name;
+  Loss f;
+};
+enum class Where : std::uint8_t { memory, host, disk, parts };
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Case, Where>>& info) {
+  static constexpr const char* kWhere[] = {"", "_host", "_disk", "_parts"};
+  const auto& [c, where] = info.param;
+  return std::string(c.name) + kWhere[static_cast<std::size_t>(where)];
+}
+
+void budgets_of(const Case& c, Where where, int budgets) {
+  const Tensors in = inputs();
+  const auto f = [loss = c.f](const Tensors& x) {
+    const auto of = [&](const Tensors& y) { return loss(Tensors{y[0], y[1], y[2], x[3]}); };
+    return value_and_grad(of)(Tensors{x[0], x[1], x[2]});
+  };
+  CompileOptions options{.device = cpu({.threads = 1}), .time_limit = 0.05, .correct = false};
+  if (where == Where::host) options.tiers = {quick(host(1_MiB))};
+  if (where == Where::disk) options.tiers = {quick(disk(::testing::TempDir(), 1_MiB))};
+  if (where == Where::parts) options.micro_batches = 2;
+  auto all = compile(f, options);
+  const Tensors wanted = flatten(all(in));
+  if (where != Where::parts) expect_bits(wanted, flatten(f(in)));
+  const Bytes most = all.plan_for(in).peak_predicted();
+  options.memory = Budget::minimum();
+  auto smallest = compile(f, options);
+  expect_bits(flatten(smallest(in)), wanted);
+  const Bytes least = smallest.plan_for(in).peak_measured();
+  EXPECT_EQ(least, smallest.plan_for(in).peak_predicted());
+  double before = smallest.plan_for(in).plan().seconds;
+  for (int k = 0; k <= budgets; ++k) {
+    const double part = static_cast<double>(k * k) / (budgets * budgets);  // more of them near the least
+    SCOPED_TRACE(part);
+    options.memory = Budget(least + static_cast<Bytes>(part * static_cast<double>(most - least)));
+    auto tight = compile(f, options);
+    expect_bits(flatten(tight(in)), wanted);
+    if (where != Where::memory) expect_bits(flatten(tight(in)), wanted);
+    const Compiled& planned = tight.plan_for(in);
+    EXPECT_EQ(planned.peak_measured(), planned.peak_predicted());
+    EXPECT_LE(planned.peak_measured(), options.memory.bytes);
+    EXPECT_EQ(plan::check(planned.problem(), planned.plan()), "");
+    EXPECT_LE(planned.plan().seconds, before * 1.1);
+    before = std::min(before, planned.plan().seconds);
+    // What it says is the least with these areas is enough.
+    if (k != budgets / 2) continue;
+    const Bytes named = planned.smallest(0.05).budget;
+    EXPECT_GE(named, least * 9 / 10);
+    options.memory = Budget(named);
+    EXPECT_LE(compile(f, options).plan_for(in).peak_predicted(), named);
+  }
+}
+
+const auto kKinds = ::testing::Values(
+    Case{"one_step", one_step}, Case{"no_step", no_step}, Case{"uneven", uneven},
+    Case{"in_sequence", in_sequence}, Case{"side_by_side", side_by_side}, Case{"with_dropout", with_dropout},
+    Case{"with_updates", with_updates}, Case{"with_whole_numbers", with_whole_numbers});
+// When it ends depends on all samples, which cannot be in parts then.
+const auto kCoupled = ::testing::Values(Case{"while_in_scan", while_in_scan});
+
+class LoopBudgets : public ::testing::TestWithParam<std::tuple<Case, Where>> {};
+TEST_P(LoopBudgets, WhatIsMetIsMetWithMore) {
+  budgets_of(std::get<0>(GetParam()), std::get<1>(GetParam()), 3);
+}
+INSTANTIATE_TEST_SUITE_P(Of, LoopBudgets,
+                         ::testing::Combine(kKinds, ::testing::Values(Where::memory, Where::disk)), name_of);
+INSTANTIATE_TEST_SUITE_P(OfCoupled, LoopBudgets, ::testing::Combine(kCoupled, ::testing::Values(Where::host)),
+                         name_of);
+
+class SlowLoopBudgets : public ::testing::TestWithParam<std::tuple<Case, Where>> {};
+TEST_P(SlowLoopBudgets, Twenty_Slow) { budgets_of(std::get<0>(GetParam()), std::get<1>(GetParam()), 20); }
+INSTANTIATE_TEST_SUITE_P(Of, SlowLoopBudgets,
+                         ::testing::Combine(kKinds, ::testing::Values(Where::memory, Where::host, Where::disk,
+                                                                      Where::parts)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(OfCoupled, SlowLoopBudgets,
+                         ::testing::Combine(kCoupled,
+                                            ::testing::Values(Where::memory, Where::host, Where::disk)),
+                         name_of);
+
+}  // namespace
+}  // namespace tidemark
