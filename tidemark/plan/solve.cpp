@@ -437,7 +437,8 @@ class Solver {
       if (enough < 1)
         part = enough - kUpwards * (enough - few);
       else
-        part += late ? std::max(kFewerStill, static_cast<double>(over) / arena) : kFewerStill;
+        // Once more of the same does not help, by what packing alone leaves over, and all of that in the end.
+        part += std::max(kFewerStill, (late ? 1 : k > 0 ? kPartOver : 0) * static_cast<double>(over) / arena);
     }
   }
 

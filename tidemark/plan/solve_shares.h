@@ -18,6 +18,8 @@ inline constexpr double kFar = 0.06;    // of the arena: holes that call for a s
 inline constexpr double kHoles = 0.01;  // the same where the order can change with the offsets
 // Of the arena: live bytes fewer with which the order does the rest, as a rule; so many more where it does not; and too few to try.
 inline constexpr double kFewer = 0.018, kFewerStill = 0.01, kLeastFewer = 0.002;
+inline constexpr double kPartOver =
+    0.5;  // of the bytes that packing leaves over: so many fewer for the next try
 inline constexpr double kUpwards = 0.4;   // of the way from what was packed to what was not, for the next try
 inline constexpr double kToSearch = 0.5;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
