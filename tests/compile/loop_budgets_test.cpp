@@ -129,7 +129,7 @@ void budgets_of(const Case& c, Where where, int budgets) {
   expect_bits(flatten(smallest(in)), wanted);
   const Bytes least = smallest.plan_for(in).peak_measured();
   EXPECT_EQ(least, smallest.plan_for(in).peak_predicted());
-  double before = smallest.plan_for(in).plan().seconds;
+  const double slowest = smallest.plan_for(in).plan().seconds;
   for (int k = 0; k <= budgets; ++k) {
     const double part = static_cast<double>(k * k) / (budgets * budgets);  // more of them near the least
     SCOPED_TRACE(part);
@@ -141,8 +141,8 @@ void budgets_of(const Case& c, Where where, int budgets) {
     EXPECT_EQ(planned.peak_measured(), planned.peak_predicted());
     EXPECT_LE(planned.peak_measured(), options.memory.bytes);
     EXPECT_EQ(plan::check(planned.problem(), planned.plan()), "");
-    EXPECT_LE(planned.plan().seconds, before * 1.1);
-    before = std::min(before, planned.plan().seconds);
+    // Areas are chosen for each budget by a search of their own, so that time need not fall from one to the next.
+    EXPECT_LE(planned.plan().seconds, slowest * 1.1);
     // What it says is the least with these areas is enough.
     if (k != budgets / 2) continue;
     const Bytes named = planned.smallest(0.05).budget;
@@ -169,12 +169,12 @@ INSTANTIATE_TEST_SUITE_P(OfCoupled, LoopBudgets, ::testing::Combine(kCoupled, ::
                          name_of);
 
 class SlowLoopBudgets : public ::testing::TestWithParam<std::tuple<Case, Where>> {};
-TEST_P(SlowLoopBudgets, Twenty_Slow) { budgets_of(std::get<0>(GetParam()), std::get<1>(GetParam()), 20); }
-INSTANTIATE_TEST_SUITE_P(Of, SlowLoopBudgets,
+TEST_P(SlowLoopBudgets, Twenty) { budgets_of(std::get<0>(GetParam()), std::get<1>(GetParam()), 20); }
+INSTANTIATE_TEST_SUITE_P(Slow, SlowLoopBudgets,
                          ::testing::Combine(kKinds, ::testing::Values(Where::memory, Where::host, Where::disk,
                                                                       Where::parts)),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(OfCoupled, SlowLoopBudgets,
+INSTANTIATE_TEST_SUITE_P(SlowCoupled, SlowLoopBudgets,
                          ::testing::Combine(kCoupled,
                                             ::testing::Values(Where::memory, Where::host, Where::disk)),
                          name_of);

@@ -1,12 +1,14 @@
 // Micro-batches of whole training steps: the bits of the same parts with everything kept, refused where samples are coupled, chosen
 // where they are the cheaper way to fit.
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "tests/contract/setting.h"
+#include "tidemark/plan/budget.h"
 
 namespace tidemark {
 namespace {
@@ -128,14 +130,23 @@ TEST(MicroBatches, AreRefusedWhereSamplesAreCoupled) {
 
 TEST(MicroBatches, WhereNothingFitsTheRefusalSaysWhatPartsNeed) {
   const Setting s(kBert);
-  auto f = compile(s.step, s.options(may_split, 1_KiB));
-  try {
-    s.planned(f);
-    FAIL() << "fits 1 KiB";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), Error::Kind::infeasible);
-    EXPECT_NE(std::string(e.what()).find("; in 4 parts, the most that were tried: "), std::string::npos) << e.what();
-  }
+  auto all = compile(s.step, s.options(1));
+  const Bytes resident = plan::resident_bytes(s.planned(all).problem());
+  const auto refused = [&](Bytes budget) -> std::string {
+    auto f = compile(s.step, s.options(may_split, budget));
+    try {
+      s.planned(f);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), Error::Kind::infeasible);
+      return e.what();
+    }
+    return "";
+  };
+  const std::string tried = "; in 4 parts, the most that were tried: ";
+  EXPECT_THAT(refused(resident + 1_KiB), testing::HasSubstr(tried));
+  // What is resident does not fit in any number of parts.
+  EXPECT_THAT(refused(1_KiB), testing::AllOf(testing::HasSubstr("does not fit 1.00 KiB"),
+                                             testing::Not(testing::HasSubstr(tried))));
 }
 
 TEST(MicroBatches, MaySplitSplitsWhereTheWholeDoesNotFit) {

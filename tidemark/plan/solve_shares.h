@@ -15,7 +15,7 @@ inline constexpr double kNear = 0.02, kEarly = 0.15;
 inline constexpr double kProbe = 0.14, kProbeAgain = 0.25;
 inline constexpr double kLate = 0.8;    // of the search's time: too late to search again
 inline constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
-inline constexpr double kHoles = 0.01;  // the same where the order can change with the offsets
+inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
 // Of the arena: live bytes fewer with which the order does the rest, as a rule; so many more where it does not; and too few to try.
 inline constexpr double kFewer = 0.018, kFewerStill = 0.01, kLeastFewer = 0.002;
 inline constexpr double kPartOver =
