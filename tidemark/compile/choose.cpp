@@ -104,7 +104,8 @@ class Choosing {
     if (good_enough(base_) || is_impossible(base_) || few_enough(chosen)) return chosen;
     const auto sets = sets_of(problem_, makers_, false, base_);
     // A plan whose codecs may overflow needs one beside it that has none, within the same budget: so it is never the least.
-    const auto more = minimum_ ? std::vector<MakerSet>{} : sets_of(problem_, makers_, true, base_);
+    const auto more =
+        minimum_ || calm_only_ ? std::vector<MakerSet>{} : sets_of(problem_, makers_, true, base_);
     const double parts = static_cast<double>(sets.size() + more.size());
     if (parts == 0) return chosen;
     double rest = 0.5;  // as much more of the time
@@ -167,7 +168,7 @@ class Choosing {
   void take_least(Chosen& chosen) const {
     constexpr double kAtLeast = 0.1;
     for (const double seconds : {options_.time_limit, kAtLeast}) {
-      if (seconds < options_.time_limit) return;
+      if (seconds != options_.time_limit && seconds <= options_.time_limit) return;
       plan::Options options = options_;
       options.budget = -1;
       options.time_limit = seconds;
@@ -193,7 +194,7 @@ class Choosing {
     options.budget = budget;
     options.warm_start = nullptr;
     Choosing asked(problem_, makers_, options, false);
-    asked.least_is_known_ = true;
+    asked.least_is_known_ = asked.calm_only_ = true;
     Chosen found = asked.run();
     Plan& plan = found.plan;
     const bool less = has_plan(plan) && plan.peak < chosen.plan.peak;
@@ -336,6 +337,7 @@ class Choosing {
   bool minimum_;
   const Plan* known_;
   bool least_is_known_ = false;  // and above the budget
+  bool calm_only_ = false;       // no codecs that may overflow
   Bytes target_ = -1;            // of a search for the smallest peak: fewer are not asked for
   Plan base_;
 };

@@ -136,8 +136,6 @@ void Compiled::start_correction() {
     correct(next.posed, next.profile, learned.times, device_->threads());
     CompileOptions options = options_;
     if (options.memory.kind == Budget::Kind::minimum) options.memory = plan_.peak;
-    // The planner's time is the process's, which the steps go on using.
-    options.time_limit *= device_->threads() + 1;
     next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
     const std::size_t tasks = problem().tasks.size();
     if (next.posed.problem.tasks.size() != tasks) return next;  // with a gate

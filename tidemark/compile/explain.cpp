@@ -10,6 +10,7 @@
 #include "tidemark/compile/storage_facts.h"
 #include "tidemark/ir/op.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark {
@@ -267,7 +268,7 @@ std::vector<Explanation> explain(const Posed& posed, const plan::Plan& plan, std
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const plan::BufferId b = posed.binding.buffer_of_value[v];
     if (b < 0 || taken[at(b)]) continue;
-    // An argument that is a lone tensor has no name but that of its buffer.
+    // An argument that is a lone tensor, and what the program gives no name, have those of their buffers.
     const std::string& name = g.values[v].name.empty() ? posed.problem.buffers[at(b)].name : g.values[v].name;
     if (name.empty() || !names(pattern, name)) continue;
     taken[at(b)] = 1;
@@ -296,6 +297,7 @@ std::vector<Explanation> explain(const Posed& posed, const plan::Plan& plan, std
 Marginal what_more_buys(const plan::Problem& problem, const plan::Plan& plan, Bytes more, double time_limit) {
   Marginal marginal{.more = more};
   if (plan.budget < 0 || plan.seconds <= plan::floor_seconds(problem)) return marginal;
+  const plan::WorkClock clock(problem.tasks.size());
   const plan::Plan larger = plan::solve(problem, {.budget = plan.budget + more,
                                                   .time_limit = time_limit,
                                                   .target_gap = 1e-3,

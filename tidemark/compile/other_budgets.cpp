@@ -15,9 +15,21 @@ namespace {
 // The least budget takes up to eight times the time (docs/compile.md), and as a rule half of that.
 constexpr double kForLeast = 1.0 / 4;
 
+// Of a larger budget than it was made for: what was proven then does not hold for it.
+plan::Plan unproven(plan::Plan plan, Bytes budget) {
+  plan.budget = budget;
+  plan.status = plan::Plan::Status::feasible;
+  plan.seconds_bound.reset();
+  plan.peak_bound.reset();
+  plan.smallest_peak.reset();
+  plan.proof = {};
+  return plan;
+}
+
 void make_monotone(std::vector<plan::FrontierPoint>& points) {
   for (std::size_t i = 1; i < points.size(); ++i) {
-    if (points[i].plan.seconds > points[i - 1].plan.seconds) points[i].plan = points[i - 1].plan;
+    if (points[i].plan.seconds <= points[i - 1].plan.seconds) continue;
+    points[i].plan = unproven(points[i - 1].plan, points[i].budget);
   }
   for (std::size_t i = points.size(); i-- > 1;) {
     plan::FrontierPoint &here = points[i - 1], &above = points[i];
@@ -67,7 +79,9 @@ PlannedParts OtherBudgets::by_name(PlannedParts least, double time_limit) const 
       if (e.kind() != Error::Kind::infeasible) throw;
     }
   }
-  return least;
+  PlannedParts all = at(Budget(), time_limit);
+  all.planned.plan.budget = all.planned.plan.peak;
+  return all;
 }
 
 plan::SmallestPeak OtherBudgets::smallest(double time_limit) const {
@@ -107,8 +121,11 @@ std::vector<plan::FrontierPoint> OtherBudgets::frontier(int points, double time_
       const double bound =
           one_problem_ ? plan.seconds_bound.value_or(plan::floor_seconds(found.posed.problem)) : 0;
       const bool comparable = one_problem_ || !measured;
-      if (comparable && running.peak <= budget && running.seconds < plan.seconds) plan = running;
       plan.budget = budget;
+      // The one to start over with, where there is one, fits the budget that it was made for.
+      const bool fits = running.peak <= budget && running.budget <= budget;
+      if (comparable && fits && running.seconds < plan.seconds)
+        plan = running.budget == budget ? running : unproven(running, budget);
       curve.push_back({.budget = budget, .seconds_bound = bound, .plan = std::move(plan)});
     } catch (const Error& e) {
       if (e.kind() != Error::Kind::infeasible) throw;
@@ -130,9 +147,13 @@ Marginal OtherBudgets::what_more_buys(const plan::Plan& running, bool measured, 
   Marginal marginal{.more = more};
   if (running.budget < 0) return marginal;
   const auto seconds_at = [&](Bytes budget) { return at(Budget(budget), time_limit).planned.plan.seconds; };
-  const double now = measured && !one_problem_ ? seconds_at(running.budget) : running.seconds;
-  const double then = seconds_at(running.budget + more);
-  if (now > 0) marginal.seconds_saved = std::max(0.0, 1 - then / now) * running.seconds;
+  try {
+    const double now = measured && !one_problem_ ? seconds_at(running.budget) : running.seconds;
+    const double then = seconds_at(running.budget + more);
+    if (now > 0) marginal.seconds_saved = std::max(0.0, 1 - then / now) * running.seconds;
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::infeasible) throw;
+  }
   return marginal;
 }
 

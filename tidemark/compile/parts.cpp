@@ -112,7 +112,7 @@ std::string kept_choices(const std::string& path) {
 Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptions& pose_options, int parts) {
   Graph whole = optimised(graph, options, parts);
   if (!has_loops(whole)) return pose(std::move(whole), pose_options);
-  // What a plan was made for is not searched for again: it would not come out the same.
+  // What a plan was made for is not searched for again: with other times it would not come out the same.
   std::string choices, kept;
   if (!options.plan_file.empty()) {
     choices = loop_choices_in(read_file(options.plan_file));

@@ -29,7 +29,7 @@ plan::Plan read_kept(const plan::Problem& problem, Bytes budget, std::string_vie
   if (!plan::has_plan(plan) || !plan.has_arena) fail(Error::Kind::usage, "[plan] none that could be run");
   const plan::Replay truth = plan::replay(problem, plan);
   if (truth.broken.empty()) add_figures(problem, truth, plan);
-  plan.budget = budget >= 0 ? budget : plan.peak;
+  if (budget >= 0) plan.budget = budget;
   const std::string broken = plan::check(problem, plan);
   if (!broken.empty()) fail(Error::Kind::usage, "[plan] {}", broken);
   return plan;

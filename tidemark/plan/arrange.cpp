@@ -353,7 +353,7 @@ bool Arrange::dive(const std::vector<TaskId>& runs, const Limit& limit) {
 bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds) {
   load(eased(runs));
   for (std::size_t l = 0; l < lives_.size(); ++l) {
-    if ((left_out_ = lives_[l].size) > arena_) return false;
+    if (lives_[l].size > arena_) return false;
     out_.push_back(static_cast<std::int32_t>(l));
   }
   std::stable_sort(out_.begin(), out_.end(),
@@ -364,12 +364,6 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
     return place >= 0;
   });
   const auto smaller = [&](auto a, auto b) { return lives_[at(a)].size < lives_[at(b)].size; };
-  const auto without = [&] {
-    Units sum = 0;
-    for (const std::int32_t life : out_) sum += lives_[at(life)].size;
-    return sum;
-  };
-  left_out_ = without();
   for (std::int64_t round = 1; !out_.empty() && round <= most_rounds; ++round) {
     worked(static_cast<double>(lives_.size()), kSecondsALife);
     if (round % kToLook == 0 && limit.time_is_up()) break;
@@ -391,7 +385,6 @@ bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int6
         move(static_cast<std::int32_t>(rng_.below(std::ssize(runs_))), rng_.below(2) == 0 ? far : -far);
       }
     }
-    left_out_ = std::min(left_out_, without());
   }
   return out_.empty();
 }
@@ -418,28 +411,25 @@ bool can_arrange(const Model& model, const Options& options) {
   return !model.has_copies() && options.reorder && model.tasks <= kMost;
 }
 
-Arranged arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs, Bytes arena,
-                  const Options& options, const Limit& limit) {
+std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
+                             Bytes arena, const Options& options, const Limit& limit) {
   constexpr std::int64_t kRounds = 4000;  // of the first ejection
   constexpr int kCounted = 6;             // tries, where rounds are counted
   constexpr int kMost = 40;               // doublings
-  Bytes left_out = arena;
   for (int k = 0; k == 0 || (options.effort < 0 ? !limit.time_is_up() : k < kCounted); ++k) {
     Arrange arrange(model, arena, options.seed + static_cast<std::uint64_t>(k));
     const bool dives = k % 2 == 0;
-    if (!(dives ? arrange.dive(runs, limit) : arrange.run(runs, limit, kRounds << std::min(k / 2, kMost)))) {
-      if (!dives) left_out = std::min(left_out, arrange.left_out());
+    if (!(dives ? arrange.dive(runs, limit) : arrange.run(runs, limit, kRounds << std::min(k / 2, kMost))))
       continue;
-    }
     Timeline line(model);
     line.assign(arrange.runs(), 0);
     Plan plan = plan_of(problem, steps_of(line));
     place_at(problem, plan,
              [&](std::int32_t run, BufferId buffer) { return arrange.offset_of(run, buffer); });
-    if (!replay(problem, plan).broken.empty()) return {.left_out = arena};
-    return {.plan = std::move(plan)};
+    if (!replay(problem, plan).broken.empty()) return std::nullopt;
+    return plan;
   }
-  return {.left_out = left_out};
+  return std::nullopt;
 }
 
 }  // namespace tidemark::plan

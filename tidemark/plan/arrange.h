@@ -26,8 +26,6 @@ class Arrange {
   // go on than more of them.
   bool dive(const std::vector<TaskId>& runs, const Limit& limit);
 
-  // The least bytes that were without a place at one time.
-  Bytes left_out() const { return left_out_ * align_; }
   // In their order now.
   std::vector<TaskId> runs() const;
   // Of what the run at `place` makes; Placement::kWorkspace: its workspace. It has one, or run said so.
@@ -88,7 +86,6 @@ class Arrange {
   std::vector<double> dear_;
   std::vector<std::int32_t> by_offset_;  // of those that have a place
   std::vector<std::int32_t> out_;        // those that have none
-  Units left_out_ = 0;
   std::vector<std::int32_t> met_, around_;  // scratch
   std::vector<Change> changes_;
   std::vector<packing::Edge> begins_, ends_;
@@ -97,12 +94,8 @@ class Arrange {
 // Whether the order may change at all, and each round, which looks at all that have a place, is short enough.
 bool can_arrange(const Model& model, const Options& options);
 // The plan of these runs, in this order or another, with offsets inside the arena: both ways in turn, from several orders, longer each time.
-// With `effort`, after a fixed number of rounds.
-struct Arranged {
-  std::optional<Plan> plan;  // none where none was found
-  Bytes left_out = 0;        // then, the least bytes that were without a place at one time
-};
-Arranged arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs, Bytes arena,
-                  const Options& options, const Limit& limit);
+// None where none was found; with `effort`, after a fixed number of rounds.
+std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
+                             Bytes arena, const Options& options, const Limit& limit);
 
 }  // namespace tidemark::plan

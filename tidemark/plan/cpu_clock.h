@@ -20,11 +20,13 @@ inline constexpr double kClockRate = 1.0 / 4;
 inline constexpr double kClockRate = 1;
 #endif
 
-inline double process_seconds() {
+inline double seconds_by(clockid_t clock) {
   timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return kClockRate * (static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec));
 }
+inline double process_seconds() { return seconds_by(CLOCK_PROCESS_CPUTIME_ID); }
+inline double thread_seconds() { return seconds_by(CLOCK_THREAD_CPUTIME_ID); }
 
 // While one is alive, the clock of its thread is the planner's work: what has so many seconds ends at the same point in every run. Each look at the clock
 // counts; what takes much longer than others from one look to the next says how long (`worked`). Both in about the seconds that they take on a core of three
@@ -37,7 +39,7 @@ class WorkClock {
   }
   ~WorkClock() {
     here_ = outer_;
-    if (outer_ != nullptr) outer_->work(now_);
+    if (outer_ != nullptr) outer_->work(counted_ >= 0 ? counted_ : now_);
   }
   WorkClock(const WorkClock&) = delete;
   WorkClock& operator=(const WorkClock&) = delete;
@@ -45,17 +47,22 @@ class WorkClock {
   static WorkClock* here() { return here_; }
   double look() {
     now_ += look_;
-    // Work that nobody counts is not to go on for ever.
-    if (++looks_ % kBetweenLooks == 0 && process_seconds() - begin_ > kMost + kSlower * now_) now_ = kUp;
+    // Work that nobody counts is not to go on for ever: from here on each look takes longer than any limit.
+    if (counted_ < 0 && ++looks_ % kBetweenLooks == 0 && thread_seconds() - begin_ > kMost + kSlower * now_) {
+      counted_ = now_;
+      look_ = kLongest;
+      now_ += look_;
+    }
     return now_;
   }
   void work(double seconds) { now_ += seconds; }
 
  private:
   static constexpr std::int64_t kBetweenLooks = 64;
-  static constexpr double kMost = 10, kSlower = 20, kUp = 1e18;
+  static constexpr double kMost = 10, kSlower = 20, kLongest = 1e9;
   static inline thread_local WorkClock* here_ = nullptr;
-  double look_, now_ = 0, begin_ = process_seconds();
+  double look_, now_ = 0, begin_ = thread_seconds();
+  double counted_ = -1;  // when that was found, else -1
   std::int64_t looks_ = 0;
   WorkClock* outer_;
 };

@@ -186,7 +186,7 @@ class Smallest {
       if (model_.base + arena >= result_.budget || !go_on()) return;
       Limit limit(counted_ ? 1e9 : kToArrange * options_.time_limit, -1);
       limit.ask([this] { return go_on(); });
-      const std::optional<Plan> plan = arranged(problem_, model_, runs, arena, options_, limit).plan;
+      const std::optional<Plan> plan = arranged(problem_, model_, runs, arena, options_, limit);
       if (plan && take(named(problem_, *plan))) return;
     }
   }

@@ -330,14 +330,13 @@ class Solver {
         stopped_ ? std::function<bool()>() : [this] { return go_on("offsets", best_); });
   }
 
-  // The plan becomes that of the same runs in an order whose offsets fit, where one is found; the bytes without a place, where none is.
-  Bytes arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
-    if (!can_arrange(model_, options_)) return plan.peak - budget_;
+  // The plan becomes that of the same runs in an order whose offsets fit, where one is found.
+  void arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
+    if (!can_arrange(model_, options_)) return;
     Limit limit(options_.effort < 0 ? seconds : options_.time_limit, -1);
     limit.ask([this] { return go_on("offsets", best_); });
-    Arranged other = arranged(problem_, model_, runs, budget_ - model_.base, options_, limit);
-    if (other.plan) plan = std::move(*other.plan);
-    return other.left_out;
+    if (std::optional<Plan> other = arranged(problem_, model_, runs, budget_ - model_.base, options_, limit))
+      plan = *std::move(other);
   }
 
   // How far packing is from the live bytes shows on a plan that is not the best yet. Where it is far, there is time left to search with fewer
@@ -560,7 +559,7 @@ class Solver {
   bool tried_all_ = true;
   bool holes_ = false;                                     // packing is far from the live bytes
   bool none_exists_ = false;                               // every state was seen
-  Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets that do not fit
+  Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets
   Bytes least_below_ = std::numeric_limits<Bytes>::max();   // that go_below came to
   double enough_on_threads_ = 0;
   std::optional<Plan> packed_;  // the fastest that fits with its offsets
