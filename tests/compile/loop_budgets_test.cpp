@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "tests/compile/compare.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/front/grad.h"
@@ -79,17 +80,6 @@ Tensors inputs() {
     in.push_back(reshape(sin(cast(arange(8 * 24), DType::f64) * f) + 0.01, {8, 24}));
   in.push_back(arange(2) + 7);
   return in;
-}
-
-void expect_bits(const Tensors& a, const Tensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i].type(), b[i].type());
-    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(),
-                          static_cast<std::size_t>(a[i].type().bytes())),
-              0)
-        << i;
-  }
 }
 
 // So fast that states go there.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/compile/compare.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/front/cond.h"
@@ -78,17 +79,6 @@ Tensors second(Loss f, const Tensors& x, bool product) {
   if (product) return hvp(f, x, Tensors{x[1], x[2], x[0]});
   return grad([f](const Tensors& y) { return of_gradient(f, y); })(x);
 }
-void expect_bits(const Tensors& a, const Tensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i].type(), b[i].type());
-    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(),
-                          static_cast<std::size_t>(a[i].type().bytes())),
-              0)
-        << i;
-  }
-}
-
 struct Case {
   const char* name;
   Loss f;

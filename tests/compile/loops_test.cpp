@@ -1,6 +1,7 @@
 // Loops under a budget: the same bits whatever is kept, the peak that was promised, the steps that theory says.
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/compile/loops.h"
+#include "tests/compile/compare.h"
 
 #include <gtest/gtest.h>
 
@@ -19,13 +20,6 @@
 namespace tidemark {
 namespace {
 
-void expect_bits(const Tensors& a, const Tensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i].type(), b[i].type());
-    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(), static_cast<std::size_t>(a[i].type().bytes())), 0) << i;
-  }
-}
 Tensors copies(const Tensors& all) {
   Tensors result;
   for (const Tensor& t : all) result.push_back(tensor_from_bytes(t.storage()->data(), static_cast<std::size_t>(t.numel()), t.type()));

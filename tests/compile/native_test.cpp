@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "tests/compile/compare.h"
 #include "tests/front/random_body.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/emit/emit.h"
@@ -18,14 +19,6 @@ namespace tidemark {
 namespace {
 
 std::string cache() { return std::string(TIDEMARK_BINARY_DIR) + "/native_cache"; }
-
-void expect_bits(const Tensors& a, const Tensors& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i].type(), b[i].type());
-    EXPECT_EQ(std::memcmp(a[i].storage()->data(), b[i].storage()->data(), static_cast<std::size_t>(a[i].type().bytes())), 0) << i;
-  }
-}
 
 Tensor wave(const std::vector<std::int64_t>& sizes, DType dtype, double rate) {
   std::int64_t n = 1;

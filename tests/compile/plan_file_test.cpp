@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tests/compile/compare.h"
 #include "tests/compile/small_nets.h"
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
@@ -68,13 +69,6 @@ std::shared_ptr<const DeviceProfile> slow_products() {
     p.ops[codec] = {.flops_per_second = 1e12, .bytes_per_second = 1e12, .seconds_per_task = 1e-7};
   return std::make_shared<const DeviceProfile>(p);
 }
-int encodes(const Compiled& c) {
-  int n = 0;
-  for (const plan::Step& s : c.plan().steps)
-    n += s.kind == plan::Step::Kind::run &&
-         c.problem().tasks[static_cast<std::size_t>(s.id)].kind == "encode zeros";
-  return n;
-}
 std::vector<float> bits(const Next& n) {
   std::vector<float> all;
   for (const Tensor& t : flatten(n)) all.insert(all.end(), t.data<float>().begin(), t.data<float>().end());
@@ -118,12 +112,15 @@ class PlanFile : public testing::Test {
     EXPECT_THAT(c.notes().back(), HasSubstr("did not fit its slot"));
     EXPECT_EQ(c.peak_measured(), c.peak_predicted());
   }
-  std::string refused(const std::string& text) {
+  CompileOptions with_file(const std::string& text, const char* name = "mine.json") const {
     CompileOptions options = options_;
-    options.plan_file = folder_ + "/edited.json";
+    options.plan_file = folder_ + "/" + name;
     write_file(options.plan_file, text);
+    return options;
+  }
+  std::string refused(const std::string& text) const {
     try {
-      compile(&step, options).plan_for(state_of(false), batch_of(false));
+      compile(&step, with_file(text, "edited.json")).plan_for(state_of(false), batch_of(false));
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), Error::Kind::usage);
       return e.what();
@@ -139,9 +136,7 @@ TEST_F(PlanFile, HasThePlanToStartOverWith) {
   Compiled& c = f.plan_for(state_of(false), batch_of(false));
   ASSERT_GT(encodes(c), 0);
   const std::string saved = c.saved_plan();
-  CompileOptions options = options_;
-  options.plan_file = folder_ + "/mine.json";
-  write_file(options.plan_file, saved);
+  const CompileOptions options = with_file(saved);
   {
     auto g = compile(&step, options);
     const Compiled& loaded = g.plan_for(state_of(false), batch_of(false));
@@ -204,9 +199,7 @@ TEST_F(PlanFile, HasTheNumberOfParts) {
   const Compiled& c = f.plan_for(state_of(false), batch_of(false));
   ASSERT_GT(c.micro_batches(), 1);
   const std::string saved = c.saved_plan();
-  CompileOptions options = options_;
-  options.plan_file = folder_ + "/mine.json";
-  write_file(options.plan_file, saved);
+  const CompileOptions options = with_file(saved);
   auto g = compile(&step, options);
   const Compiled& loaded = g.plan_for(state_of(false), batch_of(false));
   EXPECT_EQ(loaded.micro_batches(), c.micro_batches());
@@ -231,9 +224,7 @@ TEST_F(PlanFile, MayLeaveOutFigures) {
   }
   const std::size_t status = bare.find("\"status\": ") + 10;
   bare.replace(status, bare.find(',', status) - status, "\"timed_out\"");
-  CompileOptions options = options_;
-  options.plan_file = folder_ + "/mine.json";
-  write_file(options.plan_file, bare);
+  const CompileOptions options = with_file(bare);
   auto g = compile(&step, options);
   const Compiled& loaded = g.plan_for(state_of(false), batch_of(false));
   EXPECT_EQ(loaded.plan().peak, c.plan().peak);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/compile/compare.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark {
@@ -181,14 +182,6 @@ Tensor wide_batch(bool positive) {
   return positive ? full({kRows, kWide}, 1.0)
                   : reshape(cos(cast(arange(kRows * kWide), DType::f32)), {kRows, kWide});
 }
-int encodes(const Compiled& c) {
-  int n = 0;
-  for (const plan::Step& s : c.plan().steps)
-    n += s.kind == plan::Step::Kind::run &&
-         c.problem().tasks[static_cast<std::size_t>(s.id)].kind == "encode zeros";
-  return n;
-}
-
 // Half of what relu gives is zero for the first call, nothing of it for the second: then slots of codecs for zeros are too small. Each
 // step counts `count` up once, whichever plan it runs under in the end.
 template <typename F>

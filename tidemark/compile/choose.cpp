@@ -3,6 +3,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/compile/makers.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/smallest.h"
@@ -260,11 +261,7 @@ class Choosing {
     Plan plan = *known_;
     plan.problem_hash = plan::hash(problem_);
     plan.budget = options_.budget;
-    plan.status = Plan::Status::feasible;
-    plan.seconds_bound.reset();
-    plan.peak_bound.reset();
-    plan.smallest_peak.reset();
-    plan.proof = {};
+    forget_proofs(plan);
     if (plan.peak <= options_.budget && plan::check(problem_, plan).empty()) take(base_, std::move(plan));
   }
   Plan plain(double share, const Plan* start) const {

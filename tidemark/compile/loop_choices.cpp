@@ -8,6 +8,7 @@
 
 #include "tidemark/base/json.h"
 #include "tidemark/compile/loops.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/schedule/sized.h"
 
 namespace tidemark {
@@ -222,11 +223,7 @@ bool read_choices(Graph& g, element json, const PoseOptions& options) {
 
 // What the kernel of a step follows; how good it is, is the whole program's matter.
 plan::Plan bare(plan::Plan plan) {
-  plan.status = plan::Plan::Status::feasible;
-  plan.seconds_bound.reset();
-  plan.peak_bound.reset();
-  plan.smallest_peak.reset();
-  plan.proof = {};
+  forget_proofs(plan);
   plan.solve_seconds = 0;
   return plan;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/compile/loops.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/finish.h"
 #include "tidemark/plan/peak.h"
@@ -15,14 +16,10 @@ namespace {
 // The least budget takes up to eight times the time (docs/compile.md), and as a rule half of that.
 constexpr double kForLeast = 1.0 / 4;
 
-// Of a larger budget than it was made for: what was proven then does not hold for it.
+// For a larger budget than it was made for.
 plan::Plan unproven(plan::Plan plan, Bytes budget) {
+  forget_proofs(plan);
   plan.budget = budget;
-  plan.status = plan::Plan::Status::feasible;
-  plan.seconds_bound.reset();
-  plan.peak_bound.reset();
-  plan.smallest_peak.reset();
-  plan.proof = {};
   return plan;
 }
 
@@ -31,13 +28,7 @@ void make_monotone(std::vector<plan::FrontierPoint>& points) {
     if (points[i].plan.seconds <= points[i - 1].plan.seconds) continue;
     points[i].plan = unproven(points[i - 1].plan, points[i].budget);
   }
-  for (std::size_t i = points.size(); i-- > 1;) {
-    plan::FrontierPoint &here = points[i - 1], &above = points[i];
-    // A bound for a larger budget holds for a smaller one.
-    here.seconds_bound = std::max(here.seconds_bound, std::min(above.seconds_bound, here.plan.seconds));
-    const auto gib = static_cast<double>(above.budget - here.budget) / 0x1p30;
-    here.seconds_per_gib = gib > 0 ? (here.plan.seconds - above.plan.seconds) / gib : 0;
-  }
+  plan::add_margins(points);
 }
 
 }  // namespace

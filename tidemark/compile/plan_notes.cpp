@@ -49,6 +49,15 @@ PlanNotes read_notes(std::string_view plan_json) {
   return notes;
 }
 
+void forget_proofs(plan::Plan& plan) {
+  plan.status = plan::Plan::Status::feasible;
+  plan.seconds_bound.reset();
+  plan.peak_bound.reset();
+  plan.smallest_peak.reset();
+  plan.reason.clear();
+  plan.proof = {};
+}
+
 void add_figures(const plan::Problem& problem, const plan::Replay& truth, plan::Plan& plan) {
   if (plan.peak < 0)
     plan.peak = plan.has_arena ? plan::resident_bytes(problem) + plan.arena_bytes : truth.live_peak;

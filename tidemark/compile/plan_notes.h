@@ -26,6 +26,9 @@ std::string with_notes(std::string plan_json, const PlanNotes& notes);
 // What is not there, or no such thing, is left out.
 PlanNotes read_notes(std::string_view plan_json);
 
+// As a plan of another problem or budget than it was made for: nothing that was proven then holds for it.
+void forget_proofs(plan::Plan& plan);
+
 // Figures that a plan file may leave out; `truth`: of carrying it out.
 void add_figures(const plan::Problem& problem, const plan::Replay& truth, plan::Plan& plan);
 

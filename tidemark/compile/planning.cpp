@@ -167,12 +167,7 @@ std::string read_lone_plan(const plan::Problem& problem, std::string_view json, 
   if (plan.problem_hash != hash || !plan::has_plan(plan)) {
     plan.problem_hash = hash;
     plan.seconds = now.seconds;
-    plan.status = plan::Plan::Status::feasible;
-    plan.seconds_bound.reset();
-    plan.peak_bound.reset();
-    plan.smallest_peak.reset();
-    plan.reason.clear();
-    plan.proof = {};
+    forget_proofs(plan);
   }
   plan.budget = budget;
   const std::string broken = plan::check(problem, plan);

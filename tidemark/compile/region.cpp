@@ -7,6 +7,7 @@
 #include "tidemark/compile/loop_store.h"
 #include "tidemark/compile/loops.h"
 #include "tidemark/compile/optimise.h"
+#include "tidemark/compile/plan_notes.h"
 #include "tidemark/emit/emit.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
@@ -83,11 +84,7 @@ std::optional<plan::Plan> read_again(const plan::Problem& problem, const std::st
     if (!now.broken.empty() || !plan.has_arena) return std::nullopt;
     plan.problem_hash = plan::hash(problem);
     plan.seconds = now.seconds;
-    plan.status = plan::Plan::Status::feasible;
-    plan.seconds_bound.reset();
-    plan.peak_bound.reset();
-    plan.smallest_peak.reset();
-    plan.proof = {};
+    forget_proofs(plan);
     if (!plan::check(problem, plan).empty()) return std::nullopt;
     return plan;
   } catch (const Error& e) {

@@ -77,7 +77,7 @@ class Curve {
     return points_.front().budget;
   }
 
-  // A plan for a smaller budget serves a larger one, and a bound for a larger budget holds for a smaller one.
+  // A plan for a smaller budget serves a larger one.
   void make_monotone() {
     for (std::size_t i = 1; i < points_.size(); ++i) {
       FrontierPoint& here = points_[i];
@@ -96,13 +96,7 @@ class Curve {
               ? Plan::Status::optimal
               : Plan::Status::feasible;
     }
-    for (std::size_t i = points_.size(); i-- > 1;) {
-      points_[i - 1].seconds_bound = std::max(
-          points_[i - 1].seconds_bound, std::min(points_[i].seconds_bound, points_[i - 1].plan.seconds));
-      const double saved = points_[i - 1].plan.seconds - points_[i].plan.seconds;
-      const auto gib = static_cast<double>(points_[i].budget - points_[i - 1].budget) / 0x1p30;
-      points_[i - 1].seconds_per_gib = gib > 0 ? saved / gib : 0;
-    }
+    add_margins(points_);
     for (const FrontierPoint& p : points_) {
       const std::string broken = check(problem_, p.plan);
       TIDEMARK_CHECK(broken.empty(), "[frontier] {}", broken);
@@ -116,6 +110,15 @@ class Curve {
 };
 
 }  // namespace
+
+void add_margins(std::vector<FrontierPoint>& points) {
+  for (std::size_t i = points.size(); i-- > 1;) {
+    FrontierPoint &here = points[i - 1], &above = points[i];
+    here.seconds_bound = std::max(here.seconds_bound, std::min(above.seconds_bound, here.plan.seconds));
+    const auto gib = static_cast<double>(above.budget - here.budget) / 0x1p30;
+    here.seconds_per_gib = gib > 0 ? (here.plan.seconds - above.plan.seconds) / gib : 0;
+  }
+}
 
 std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options) {
   if (options.points < 2)

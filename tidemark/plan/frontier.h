@@ -25,4 +25,7 @@ struct FrontierOptions {
 // budget (a tier is too small).
 TIDEMARK_API std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options = {});
 
+// Of points by rising budget: what a GiB more saves from each to the next; and a bound for a larger budget holds for a smaller one.
+void add_margins(std::vector<FrontierPoint>& points);
+
 }  // namespace tidemark::plan
