@@ -7,12 +7,14 @@
 // last five of the ten steps are apart. Where the fixed plan drifted by more than 5 %, the ten are taken anew, at most five times in
 // all (`takes`): whether they are depends on the machine only, never on the prediction. `outside` is the part of a call, by the wall,
 // before its first and behind its last task: arguments and results, which are no task's and are measured and predicted with it.
-//   bench_predict [--kinds] [MODEL…]
+//   bench_predict [--kinds] [--rounds N] [MODEL…]
 // --kinds: for the last budget of each model, the kinds of task that kernels timed alone are farthest off for.
+// --rounds: each model from its profile on so often; the summary then counts the median of a row's rounds.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -61,10 +63,12 @@ constexpr double kDrift = 0.05;
 constexpr int kTakes = 5;
 
 struct Row {
-  double off, beside, spread;  // per cent
+  std::string name;
+  double off, beside;  // per cent
 };
 std::vector<Row> rows;
 bool show_kinds = false;
+int rounds = 1;
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -207,7 +211,8 @@ void run(const Case& c) {
     const double measured = median(later);
     const double spread =
         off(median({later.begin(), later.begin() + 5}), median({later.begin() + 5, later.end()}));
-    rows.push_back({off(now.predicted, measured), off(now.predicted / then, pair.units(10)), spread});
+    rows.push_back({std::string(c.name) + " at " + std::to_string(std::lround(100 * part)) + " %",
+                    off(now.predicted, measured), off(now.predicted / then, pair.units(10))});
     std::printf(
         "%-14s %4.0f %% %10.2f %10.2f %+8.1f %% %10.2f %10.2f %+8.1f %% %+8.1f %% %+8.1f %% %+8.1f %% %6.1f "
         "%% %6d %6d\n",
@@ -220,19 +225,33 @@ void run(const Case& c) {
   }
 }
 
+// The median of a row's rounds, for each row.
+std::map<std::string, double> medians(double Row::*off) {
+  std::map<std::string, std::vector<double>> of_row;
+  for (const Row& r : rows) of_row[r.name].push_back(r.*off);
+  std::map<std::string, double> result;
+  for (const auto& [name, offs] : of_row) result[name] = median(offs);
+  return result;
+}
+
 void print_summary() {
   if (rows.empty()) return;
   const auto print = [](const char* what, double Row::*off) {
     int five = 0, ten = 0;
+    std::string beyond;
     std::vector<double> offs;
-    for (const Row& r : rows) {
-      five += std::abs(r.*off) <= 5;
-      ten += std::abs(r.*off) <= 10;
-      offs.push_back(std::abs(r.*off));
+    for (const auto& [name, value] : medians(off)) {
+      five += std::abs(value) <= 5;
+      ten += std::abs(value) <= 10;
+      offs.push_back(std::abs(value));
+      char text[64];
+      std::snprintf(text, sizeof text, "; %s: %+.1f %%", name.c_str(), value);
+      if (std::abs(value) > 5) beyond += text;
     }
-    std::printf("%s: %d of %zu within 5 %%, %d within 10 %%, median %.1f %%\n", what, five, rows.size(), ten,
-                median(offs));
+    std::printf("%s: %d of %zu within 5 %%, %d within 10 %%, median %.1f %%%s\n", what, five, offs.size(),
+                ten, median(offs), beyond.c_str());
   };
+  if (rounds > 1) std::printf("medians of %d rounds\n", rounds);
   print("corrected", &Row::off);
   print("beside the fixed plan", &Row::beside);
 }
@@ -244,6 +263,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--kinds") == 0)
       show_kinds = true;
+    else if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
+      rounds = std::max(1, std::atoi(argv[++i]));
     else
       models.emplace_back(argv[i]);
   }
@@ -251,7 +272,8 @@ int main(int argc, char** argv) {
               "before", "measured", "off", "corrected", "measured", "off", "beside", "spread", "drift",
               "outside", "times", "takes");
   for (const Case& c : kCases) {
-    if (models.empty() || std::find(models.begin(), models.end(), c.name) != models.end()) run(c);
+    if (models.empty() || std::find(models.begin(), models.end(), c.name) != models.end())
+      for (int round = 0; round < rounds; ++round) run(c);
   }
   print_summary();
 }
