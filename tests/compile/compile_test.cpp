@@ -103,6 +103,20 @@ TEST(Compile, OtherNumbersAndStructuresTraceAnew) {
   auto copy = f;
   EXPECT_EQ(bits(copy(ones({2}), 7.0))[0], 7);
   EXPECT_EQ(bits(f(ones({2}), 7.0))[0], 7);
+  // Numbers that stand side by side are not read as one.
+  enum class Kind : std::uint8_t {};
+  struct Two {
+    Kind a, b;
+    std::vector<char> c, d;
+  };
+  auto h = compile([](const Tensor& x, const Two& t) {
+    return x * static_cast<double>(t.a) + 1000.0 * static_cast<double>(t.c.size());
+  });
+  EXPECT_EQ(bits(h(ones({1}), Two{Kind{1}, Kind{11}, {}, {}}))[0], 1);
+  EXPECT_EQ(bits(h(ones({1}), Two{Kind{11}, Kind{1}, {}, {}}))[0], 11);
+  const auto chars = [](std::string_view text) { return std::vector<char>(text.begin(), text.end()); };
+  EXPECT_EQ(bits(h(ones({1}), Two{Kind{1}, Kind{1}, chars("0"), chars("aaaaaaa[1z")}))[0], 1001);
+  EXPECT_EQ(bits(h(ones({1}), Two{Kind{1}, Kind{1}, chars("[10aaaaaaa"), chars("z")}))[0], 10001);
 }
 
 TEST(Compile, OldVersionsThatAreReturnedStayOld) {
@@ -139,6 +153,48 @@ TEST(Compile, ResultsInOneBufferAreNotUpdatedTogether) {
   std::tie(s, total) = step(std::move(s));
   EXPECT_EQ(bits(s.m)[0], 1);
   EXPECT_EQ(bits(s.v)[0], 2);
+}
+
+TEST(Compile, WhatOthersHoldIsNotUpdatedInItsPlace) {
+  auto update = compile([](const Tensor& s) { return s * 2.0 + 1.0; }, {.state = 1});
+  auto f = compile([](const Tensor& x) {
+    const Tensor y = sin(x);
+    return Tensors{y, reshape(y, {-1}), x};
+  });
+  const Tensor x = full({2, 3}, 0.5);
+  const std::vector<float> x_before = bits(x), y_before = bits(f(x)[0]);
+  for (std::size_t k = 0; k < 3; ++k) {
+    Tensors r = f(x);
+    Tensor taken = std::exchange(r[k], Tensor());
+    const Tensor next = update(std::move(taken));
+    EXPECT_EQ(bits(next)[0], (k == 2 ? x_before[0] : y_before[0]) * 2 + 1);
+    EXPECT_EQ(bits(x), x_before) << "an argument that is a result too, " << k;
+    for (std::size_t j = 0; j < 2; ++j) {
+      if (j != k) EXPECT_EQ(bits(r[j]), y_before) << "another view of one buffer, " << k;
+    }
+  }
+}
+
+TEST(Compile, StateThatWasGivenUpIsGone) {
+  auto step = compile(
+      [](const Tensors& s, const Tensor& x) {
+        return Tensors{s[0] + x, s[1] * 2.0};
+      },
+      {.state = 1});
+  Tensors first{ones({4}), ones({4})};
+  Tensor x = ones({4});
+  const void* at = first[0].storage()->data();
+  Tensors second = step(std::move(first), std::move(x));
+  EXPECT_FALSE(first[0].defined() ||
+               first[1].defined());        // NOLINT(bugprone-use-after-move): what is left of it
+  EXPECT_TRUE(x.defined()) << "no state";  // NOLINT(bugprone-use-after-move)
+  // Nobody else holds it now, whatever became of the handles that it was given up by.
+  const Tensors third = step(std::move(second), x);
+  EXPECT_EQ(third[0].storage()->data(), at) << "updated in place";
+  EXPECT_EQ(bits(third[0])[0], 3);
+  const Tensors fourth = step(third, x);
+  EXPECT_EQ(bits(third[0])[0], 3) << "kept by the caller";
+  EXPECT_EQ(bits(fourth[0])[0], 4);
 }
 
 TEST(Compile, SenselessBudgetsAreRefused) {

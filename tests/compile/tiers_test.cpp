@@ -171,6 +171,41 @@ TEST(Tiers, StateOnDiskLiesInAFileAndIsUpdatedThere) {
   EXPECT_EQ(bits(next), expected(3));
 }
 
+Tensors scaled_step(const Tensors& s, const Tensor& x) {
+  const auto loss = [&](const Tensors& p) {
+    Tensor h = x;
+    for (const Tensor& t : p) h = tanh(h * t) + 0.5 * h;
+    return mean(square(h));
+  };
+  const Tensors g = grad(loss)(s);
+  Tensors next;
+  for (std::size_t i = 0; i < s.size(); ++i) next.push_back(s[i] - 0.1 * g[i]);
+  return next;
+}
+
+// Alignment is part of what lies there: sizes that are no multiple of it were called more than there is room for.
+TEST(Tiers, StateOfAnySizeLivesOnDiskAtEveryBudget) {
+  TierSpec tier = fast(disk(TIDEMARK_BINARY_DIR, 1_MiB));
+  tier.holds = {"0"};
+  const Tensor x = full({64, 23}, 0.5);
+  const auto state = [] { return Tensors(4, full({23}, 0.3)); };
+  const Tensors wanted = compile(scaled_step, {.state = 1})(state(), x);
+  for (const Budget& budget : {Budget(0.8), Budget::minimum()}) {
+    auto f = compile(scaled_step, {.memory = budget, .state = 1, .time_limit = 0.1, .tiers = {tier}});
+    const Tensors got = f(state(), x);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(bits(got[i]), bits(wanted[i])) << i;
+  }
+}
+
+// No copy of nothing fails, so nothing has to wait for it.
+TEST(Tiers, OfNothingNothingIsCopied) {
+  auto f = compile(scaled_step, {.memory = Budget::minimum(),
+                                 .state = 1,
+                                 .time_limit = 0.1,
+                                 .tiers = {fast(disk(TIDEMARK_BINARY_DIR, 1_MiB))}});
+  EXPECT_EQ(f(Tensors(2, zeros({0})), zeros({4, 0}))[0].numel(), 0);
+}
+
 struct Frozen {
   Tensor table;
 };

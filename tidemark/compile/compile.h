@@ -81,6 +81,8 @@ class Function {
     (take<Args>(args, inputs, given_up), ...);
     inputs.insert(inputs.end(), entry->captures.begin(), entry->captures.end());
     const Tensors outputs = entry->compiled->run(inputs, given_up, timeline_);
+    int state = cache_->options().state;
+    (leave<Args>(args, state-- > 0), ...);
     return unflatten(result, outputs);
   }
 
@@ -101,6 +103,15 @@ class Function {
       into.push_back(t);
       given_up.push_back(moved);
     });
+  }
+
+  // State that was given up is undefined behind the step: a handle left on it would read its next version, and hold it when that is
+  // given up in turn.
+  template <typename Arg>
+  static void leave(std::remove_reference_t<Arg>& arg, bool state) {
+    if constexpr (!std::is_lvalue_reference_v<Arg> && !std::is_const_v<Arg>) {
+      if (state) for_each_tensor(arg, [](Tensor& t) { t = Tensor(); });
+    }
   }
 
   // What tells one set of arguments from another.

@@ -266,7 +266,7 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
            "[compiled] argument {} ({}) is a value being traced vs one with contents: a compiled function cannot be differentiated or "
            "compiled again; transform the function first, then compile: compile(grad(f))",
            i, g.value(g.inputs[i]).name);
-    storages[i] = storage_of(i, t, i < given_up.size() && given_up[i] && t.held_by_at_most(2, 2));
+    storages[i] = storage_of(i, t, i < given_up.size() && given_up[i] && t.held_by_at_most(2, 1));
     residents_[i] = storages[i]->data();
     const plan::Buffer& buffer = problem().buffers[static_cast<std::size_t>(program_->residents[i])];
     if (buffer.resident) resident += round_up(t.type().bytes(), problem().align);

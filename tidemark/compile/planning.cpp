@@ -231,8 +231,9 @@ void leave_failing(plan::Problem& problem, std::span<const TierSpec> tiers) {
   for (std::size_t k = 0; k < problem.tiers.size(); ++k) {
     if (!tiers[k].can_fail()) continue;
     problem.tiers[k].bytes = 0;
-    for (const plan::Buffer& b : problem.buffers) {
-      if (b.start == static_cast<std::int32_t>(k)) problem.tiers[k].bytes += b.bytes;
+    for (std::size_t b = 0; b < problem.buffers.size(); ++b) {
+      if (problem.buffers[b].start == static_cast<std::int32_t>(k))
+        problem.tiers[k].bytes += problem.size(static_cast<plan::BufferId>(b));
     }
   }
 }

@@ -125,9 +125,10 @@ std::string broken_atomicity(const Posed& posed, const plan::Plan& plan, std::sp
       }
       case plan::Step::Kind::evict:
       case plan::Step::Kind::fetch:
-        // What the caller keeps there has its room in the file already.
-        may_fail[at(step.id)] =
-            copies && tiers[at(step.tier)].can_fail() && problem.buffers[at(step.id)].start != step.tier;
+        // What the caller keeps there has its room in the file already, and of nothing nothing is copied.
+        may_fail[at(step.id)] = copies && tiers[at(step.tier)].can_fail() &&
+                                problem.buffers[at(step.id)].start != step.tier &&
+                                problem.buffers[at(step.id)].bytes > 0;
         break;
       case plan::Step::Kind::wait:
         if (may_fail[at(step.id)] && updated != nullptr)

@@ -197,8 +197,8 @@ void for_each_tensor(A& aggregate, F&& f) {
   detail::visit_tensors(aggregate, "", f);
 }
 
-// Writes down all of an aggregate but its tensors: numbers, text, sizes, which tensors and optionals are there. Two that
-// read alike trace alike.
+// Writes down all of an aggregate but its tensors: numbers, text, sizes, which tensors and optionals are there. Two of one type that
+// read alike trace alike: every part has a known length, or says where it ends.
 template <typename A>
 void describe_rest(const A& a, std::string& out) {
   if constexpr (std::is_same_v<A, Tensor>) {
@@ -206,16 +206,16 @@ void describe_rest(const A& a, std::string& out) {
   } else if constexpr (detail::is_optional<A>) {
     out += a ? '+' : '-';
     if (a) describe_rest(*a, out);
-  } else if constexpr (std::is_arithmetic_v<A>) {
+  } else if constexpr (std::is_same_v<A, long double>) {
+    out += fmt::format("{:a}:", a);  // has bytes that mean nothing
+  } else if constexpr (std::is_arithmetic_v<A> || std::is_enum_v<A>) {
     out.append(reinterpret_cast<const char*>(&a), sizeof(a));
-  } else if constexpr (std::is_enum_v<A>) {
-    out += std::to_string(static_cast<long long>(a));
   } else if constexpr (std::is_convertible_v<const A&, std::string_view>) {
     const std::string_view text = a;
     out += std::to_string(text.size()) + ':';
     out += text;
   } else if constexpr (detail::is_sequence<A>) {
-    out += '[' + std::to_string(a.size());
+    out += std::to_string(a.size()) + ':';
     for (const auto& element : a) describe_rest(element, out);
   } else if constexpr (detail::is_tuple<A>) {
     std::apply([&](const auto&... elements) { (describe_rest(elements, out), ...); }, a);
