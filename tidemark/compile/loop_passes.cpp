@@ -6,6 +6,7 @@
 #include "tidemark/ir/op.h"
 #include "tidemark/ir/passes.h"
 #include "tidemark/ops/loops.h"
+#include "tidemark/ops/table.h"
 
 namespace tidemark {
 namespace {
@@ -238,9 +239,44 @@ Graph inline_calls(const Graph& graph) {
   return dce(result);
 }
 
+namespace {
+
+// A scan of no steps is the state it begins with and stacks of nothing: as a node it would have the workspace of a step that never runs, and its state a copy.
+Graph without_empty_scans(Graph graph) {
+  std::vector<ValueId> renamed(graph.values.size());
+  for (std::size_t v = 0; v < renamed.size(); ++v) renamed[v] = static_cast<ValueId>(v);
+  std::vector<Node> nodes;
+  for (Node& node : graph.nodes) {
+    for (ValueId& v : node.in) v = renamed[at(v)];
+    if (node.op != &scan_op || loop_shape(node).trips > 0 || !repeatable(node)) {
+      nodes.push_back(std::move(node));
+      continue;
+    }
+    const auto carries = static_cast<std::size_t>(loop_shape(node).carries);
+    for (std::size_t o = 0; o < node.out.size(); ++o) {
+      if (o < carries) {
+        renamed[at(node.out[o])] = node.in[o];
+        continue;
+      }
+      const Type& type = graph.type(node.out[o]);
+      nodes.push_back(Node{.op = find_op("full"),
+                           .out = {node.out[o]},
+                           .attrs = Attrs{{"shape", type.shape.sizes()},
+                                          {"dtype", static_cast<std::int64_t>(type.dtype)},
+                                          {"value", 0.0}},
+                           .loc = node.loc});
+    }
+  }
+  graph.nodes = std::move(nodes);
+  for (ValueId& v : graph.outputs) v = renamed[at(v)];
+  return graph;
+}
+
+}  // namespace
+
 Graph shape_loops(Graph graph) {
   if (!has_loops(graph)) return graph;
-  graph = join_loops(inline_calls(graph));
+  graph = join_loops(dce(without_empty_scans(inline_calls(graph))));
   for (const Pair& pair : find_pairs(graph)) rewrite(graph, pair);
   return dce(graph);
 }

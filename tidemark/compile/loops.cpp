@@ -10,8 +10,10 @@
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/peak.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/solve.h"
+#include "tidemark/plan/values.h"
 #include "tidemark/schedule/sized.h"
 
 namespace tidemark {
@@ -328,18 +330,6 @@ std::vector<Share> chain_shares(const std::vector<Loop>& loops, Bytes bytes, std
   return shares;
 }
 
-// The plan with these areas, for so many seconds of work; none where it does not fit.
-std::optional<plan::Plan> attempt(const Graph& g, Bytes budget, const PoseOptions& options,
-                                  double time_limit) {
-  const plan::Problem problem = pose(g, options).problem;
-  const plan::WorkClock clock(problem.tasks.size());
-  plan::Plan all = plan::run_planner(*plan::find_planner("store_all"), problem, {});
-  if (all.peak <= budget) return all;
-  plan::Options solve{.budget = budget, .time_limit = time_limit, .effort = 200, .bounds = false};
-  plan::Plan plan = plan::solve(problem, solve);
-  return plan::has_plan(plan) ? std::optional(std::move(plan)) : std::nullopt;
-}
-
 // What a step takes at least, and at most, of those with loops inside, which are worth budgets between the two.
 std::pair<Bytes, Bytes> inner_range(const Graph& graph, const PoseOptions& options) {
   Bytes least = 0, most = 0;
@@ -371,73 +361,178 @@ Graph fastest_loops(Graph graph, const PoseOptions& given) {
   return with_areas(std::move(graph), loops, areas, RegionCache::kWhatever);
 }
 
-ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit) {
-  constexpr double kShare = 1.0 / 8, kAtLeast = 0.005;  // of the time, for each attempt
-  PoseOptions options = given;
-  if (!options.regions) options.regions = std::make_shared<RegionCache>();
-  ChosenLoops best{fastest_loops(graph, options)};
-  const auto known = [](plan::Plan plan) { return std::make_shared<const plan::Plan>(std::move(plan)); };
-  if (std::optional<plan::Plan> all = attempt(best.graph, budget, options, 0)) {
-    best.plan = known(*std::move(all));
-    return best;
+namespace {
+
+// Tries areas and takes the one with which the whole is fastest. What cannot be faster than what is there is not planned: a problem takes at least its floor, which
+// grows as areas shrink.
+class AreaSearch {
+ public:
+  AreaSearch(Graph graph, Bytes budget, const PoseOptions& options, double time_limit)
+      : graph_(std::move(graph)), budget_(budget), options_(options), time_limit_(time_limit) {}
+
+  ChosenLoops run() {
+    Posing fastest = posed(fastest_loops(graph_, options_));
+    if (std::optional<plan::Plan> all = store_all(fastest.problem))
+      return {std::move(fastest.graph), known(*std::move(all))};
+    std::vector<Bytes> inners{RegionCache::kWhatever, RegionCache::kLeast};
+    const auto [least, most] = inner_range(graph_, options_);
+    for (const double part : {0.5, 0.2, 0.05}) {
+      const auto inner = least + static_cast<Bytes>(part * static_cast<double>(most - least));
+      if (inner > least && inner < budget_) inners.push_back(inner);
+    }
+    for (const Bytes inner : inners) {
+      const std::vector<Loop> loops = loops_of(graph_, inner, options_);
+      const Bytes fits = with_inner(loops, inner);
+      if (inner == RegionCache::kWhatever && fits > 0 && is_chain(pairs_of(graph_))) as_chain(loops, fits);
+    }
+    refine();
+    if (found_.empty()) return {smallest_loops(graph_)};
+    return {std::move(found_[0].graph), known(std::move(found_[0].plan))};
   }
-  best.graph = smallest_loops(graph);
-  std::vector<Bytes> inners{RegionCache::kWhatever, RegionCache::kLeast};
-  const auto [least, most_inside] = inner_range(graph, options);
-  for (const double part : {0.5, 0.2, 0.05}) {
-    const auto inner = least + static_cast<Bytes>(part * static_cast<double>(most_inside - least));
-    if (inner > least && inner < budget) inners.push_back(inner);
+
+ private:
+  // Of the time, for each attempt.
+  static constexpr double kShare = 1.0 / 8, kAtLeast = 0.005;
+  static constexpr std::int64_t kEffort = 200;
+  static constexpr std::size_t kFinalists = 3;
+  enum class Answer : std::uint8_t { fits, too_large, no_faster };
+  struct Posing {
+    Graph graph;
+    plan::Problem problem;
+  };
+  struct Found {
+    Graph graph;
+    plan::Plan plan;
+  };
+
+  static std::shared_ptr<const plan::Plan> known(plan::Plan plan) {
+    return std::make_shared<const plan::Plan>(std::move(plan));
   }
-  for (const Bytes inner : inners) {
-    const std::vector<Loop> loops = loops_of(graph, inner, options);
-    const auto keep_if_better = [&](Graph g) {
-      note_inner_tiers(g, options);
-      for (std::size_t k = 0; k < options.tiers.size(); ++k) {
-        if (loop_bytes(g, k) > options.tiers[k].bytes) return false;
-      }
-      std::optional<plan::Plan> plan = attempt(g, budget, options, std::max(kAtLeast, kShare * time_limit));
-      if (!plan) return false;
-      if (best.plan == nullptr || plan->seconds < best.plan->seconds)
-        best = {std::move(g), known(*std::move(plan))};
-      return true;
+  double best() const {
+    return found_.empty() ? std::numeric_limits<double>::infinity() : found_[0].plan.seconds;
+  }
+  Posing posed(Graph g) const {
+    plan::Problem problem = pose(g, options_).problem;
+    return {std::move(g), std::move(problem)};
+  }
+  std::optional<plan::Plan> store_all(const plan::Problem& problem) const {
+    const plan::WorkClock clock(problem.tasks.size());
+    plan::Plan all = plan::run_planner(*plan::find_planner("store_all"), problem, {});
+    return all.peak <= budget_ ? std::optional(std::move(all)) : std::nullopt;
+  }
+  plan::Options solving(double share, std::int64_t effort) const {
+    return {.budget = budget_,
+            .time_limit = std::max(kAtLeast, share * time_limit_),
+            .effort = effort,
+            .bounds = false};
+  }
+  std::optional<plan::Plan> planned(const plan::Problem& problem) const {
+    if (std::optional<plan::Plan> all = store_all(problem)) return all;
+    // A search would go on until its time is up.
+    if (plan::peak_bound(plan::Values(problem)).bytes > budget_) return std::nullopt;
+    const plan::WorkClock clock(problem.tasks.size());
+    plan::Plan plan = plan::solve(problem, solving(kShare, kEffort));
+    return plan::has_plan(plan) ? std::optional(std::move(plan)) : std::nullopt;
+  }
+
+  Answer consider(Graph g) {
+    note_inner_tiers(g, options_);
+    for (std::size_t k = 0; k < options_.tiers.size(); ++k) {
+      if (loop_bytes(g, k) > options_.tiers[k].bytes) return Answer::too_large;
+    }
+    Posing at = posed(std::move(g));
+    if (plan::floor_seconds(at.problem) >= best()) return Answer::no_faster;
+    std::optional<plan::Plan> plan = planned(at.problem);
+    if (!plan) return Answer::too_large;
+    const auto before = std::find_if(found_.begin(), found_.end(),
+                                     [&](const Found& f) { return f.plan.seconds > plan->seconds; });
+    found_.insert(before, {std::move(at.graph), *std::move(plan)});
+    if (found_.size() > kFinalists) found_.pop_back();
+    return Answer::fits;
+  }
+
+  // The most bytes for areas with which a plan was found, or with which there is nothing to gain.
+  Bytes with_inner(const std::vector<Loop>& loops, Bytes inner) {
+    const auto at = [&](Bytes bytes) {
+      return consider(with_areas(graph_, loops, share(loops, bytes), inner));
     };
-    const auto consider = [&](Bytes bytes) {
-      return keep_if_better(with_areas(graph, loops, share(loops, bytes), inner));
-    };
-    if (!consider(0)) continue;
-    // Halving between what fits and what does not, until a snapshot more or less is all the difference.
+    if (at(0) == Answer::too_large) return 0;
     Bytes most = 0, unit = std::numeric_limits<Bytes>::max();
     for (const Loop& loop : loops)
       most += loop.most(), unit = std::min(unit, std::max<Bytes>(1, loop.state()));
     unit = std::min(unit, std::max<Bytes>(1, most / 1024));
-    const Bytes all = most;
-    Bytes low = 0, high = std::min(most, budget) + 1;
+    // Halving between what fits and what does not, until a snapshot more or less is all the difference.
+    Bytes low = 0, high = std::min(most, budget_) + 1;
     for (int k = 0; k < 24 && high - low > unit; ++k) {
       const Bytes middle = low + (high - low) / 2;
-      (consider(middle) ? low : high) = middle;
+      (at(middle) == Answer::too_large ? high : low) = middle;
     }
-    if (inner != RegionCache::kWhatever || !is_chain(pairs_of(graph)) || low == 0) continue;
-    // What is beside an area is there for one loop at a time: more may fit than side by side. The last loop of the list keeps its states longest and gains
-    // most; lists of splits take bytes too, so that it alone may be what fits.
-    const Bytes side_by_side = low;
+    // A search that finds nothing at one size may at another: the same sizes for every budget, so that what one budget finds the next one looks at too.
+    constexpr int kInVain = 4;
+    std::vector<Bytes> sizes;
+    for (Bytes size = unit; size < most; size = std::max(size + unit, size / 4 * 5)) sizes.push_back(size);
+    sizes.push_back(most);
+    const auto above = std::upper_bound(sizes.begin(), sizes.end(), low);
+    int in_vain = 0;
+    for (auto size = above; size != sizes.end() && in_vain < kInVain; ++size)
+      in_vain = at(*size) == Answer::too_large ? in_vain + 1 : 0;
+    for (auto size = above; size != sizes.begin();) {
+      if (at(*--size) == Answer::no_faster) break;
+    }
+    return low;
+  }
+
+  // What is beside an area is there for one loop at a time: more may fit than side by side. The last loop of the list keeps its states longest and gains
+  // most; lists of splits take bytes too, so that it alone may be what fits.
+  void as_chain(const std::vector<Loop>& loops, Bytes side_by_side) {
+    Bytes most = 0;
+    for (const Loop& loop : loops) most += loop.most();
     for (const std::size_t from : {std::size_t{0}, loops.size() - 1}) {
-      high = std::min(all, side_by_side + side_by_side / 4) + 1, low = side_by_side / 2;
+      Bytes high = std::min(most, side_by_side + side_by_side / 4) + 1, low = side_by_side / 2;
       for (int k = 0; k < 6; ++k) {
         const Bytes middle = k == 0 ? high - 1 : low + (high - low) / 2;
         const std::vector<Share> shares = chain_shares(loops, middle, from);
-        Graph g = graph;
-        set_inner(g, inner);
+        Graph g = graph_;
+        set_inner(g, RegionCache::kWhatever);
         for (std::size_t i = 0; i < loops.size(); ++i) {
           if (shares[i].beside >= 0)
             loops[i].apply(g, shares[i].kept, shares[i].beside);
           else
             loops[i].apply(g, shares[i].kept);
         }
-        (keep_if_better(std::move(g)) ? low : high) = middle;
+        (consider(std::move(g)) == Answer::too_large ? high : low) = middle;
       }
     }
   }
-  return best;
+
+  // Attempts are short: which of the best is the fastest is seen when each is searched for longer.
+  void refine() {
+    for (Found& f : found_) {
+      const plan::Problem problem = pose(f.graph, options_).problem;
+      if (plan::floor_seconds(problem) >= best() * (1 - 1e-9)) continue;
+      const plan::WorkClock clock(problem.tasks.size());
+      plan::Options options = solving(2 * kShare, 4 * kEffort);
+      options.warm_start = &f.plan;
+      plan::Plan plan = plan::solve(problem, options);
+      if (plan::has_plan(plan) && plan.seconds < f.plan.seconds) f.plan = std::move(plan);
+    }
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Found& a, const Found& b) { return a.plan.seconds < b.plan.seconds; });
+  }
+
+  Graph graph_;
+  Bytes budget_;
+  const PoseOptions& options_;
+  double time_limit_;
+  std::vector<Found> found_;  // the fastest, by their seconds
+};
+
+}  // namespace
+
+ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit) {
+  PoseOptions options = given;
+  if (!options.regions) options.regions = std::make_shared<RegionCache>();
+  return AreaSearch(std::move(graph), budget, options, time_limit).run();
 }
 
 void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& options) {
