@@ -227,17 +227,30 @@ bool Drops::find_next(std::int32_t at, Bytes need, double most_seconds, double n
   };
   const auto look_through = [&](std::size_t from, std::size_t to) {
     candidates_.clear();
+    // Which of them there are is chance as good as any: no branch of a processor foresees it, so there is none.
+    drawn_.resize(to - from);
+    std::size_t count = 0;
     for (std::size_t k = from; k < to; ++k) {
-      if (!line_->spans(by_ratio_[k], at)) continue;
+      drawn_[count].which = static_cast<std::int32_t>(k);
+      count += line_->spans(by_ratio_[k], at) ? 1 : 0;
+    }
+    if (noise > 0) {
       // Half of them, each with its factor: both from one number.
-      const std::uint64_t random = noise > 0 ? rng.next() : 0;
-      if ((random & 1) != 0) continue;
-      const double factor = 1 + noise * uniform_double(random);
+      std::size_t drawn = 0;
+      for (std::size_t j = 0; j < count; ++j) {
+        drawn_[drawn] = {rng.next(), drawn_[j].which};
+        drawn += (drawn_[drawn].random & 1) == 0 ? 1 : 0;
+      }
+      count = drawn;
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+      const auto k = static_cast<std::size_t>(drawn_[j].which);
+      const double factor = noise > 0 ? 1 + noise * uniform_double(drawn_[j].random) : 1;
       const Known& known = known_[k];
       if (known.repair == repair_) {
-        const double score = factor * known.seconds / std::min(known.relief, wanted);
-        if (score < std::numeric_limits<double>::infinity())
-          candidates_.push_back({score, factor, static_cast<std::int32_t>(k)});
+        const double seconds = factor * known.seconds, relief = std::min(known.relief, wanted);
+        if (seconds < least * relief)
+          candidates_.push_back({seconds / relief, factor, static_cast<std::int32_t>(k)});
       } else if (ratio_[k] <= least && least_seconds_[k] < cap) {
         look_at(k, factor);
       }

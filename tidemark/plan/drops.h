@@ -92,6 +92,11 @@ class Drops {
     std::int32_t which;  // in by_ratio_
   };
   std::vector<Candidate> candidates_;
+  struct Drawn {
+    std::uint64_t random;
+    std::int32_t which;  // in by_ratio_
+  };
+  std::vector<Drawn> drawn_;
   // By buffer: its maker where there is one and no version or copy has a say; -1: it cannot run again.
   static constexpr TaskId kSeveral = -2;
   std::vector<TaskId> only_maker_;

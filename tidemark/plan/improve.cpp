@@ -22,13 +22,23 @@ bool Improve::may_fit_without(std::int32_t slot) const {
   const Model& m = line_->model();
   const auto t = static_cast<std::size_t>(line_->task_at(slot));
   Bytes freed = 0;
-  for (const BufferId b : m.reads[t]) freed += m.size[static_cast<std::size_t>(b)];
+  std::int32_t until = slot - 1;  // up to here nothing is freed
+  for (const BufferId b : m.reads[t]) {
+    const auto& list = line_->events(b);
+    const std::size_t i = line_->event_from(b, slot);
+    if (i + 1 < list.size() && list[i + 1].use) continue;
+    freed += m.size[static_cast<std::size_t>(b)];
+    // The use before may then be the one that takes its storage over, and needs less itself.
+    until = std::min(until, i > 0 ? list[i - 1].slot - 1 : -1);
+  }
   for (const BufferId b : m.writes[t]) {
     const auto& list = line_->events(b);
     const std::size_t i = line_->event_from(b, slot);
     if (i == 0 || i + 1 >= list.size() || !list[i + 1].use) continue;
-    const Bytes most = line_->profile().most(list[i - 1].slot + 1, slot - 1);
-    if (m.base + most + m.size[static_cast<std::size_t>(b)] - freed > drops_->budget()) return false;
+    const std::int32_t from = list[i - 1].slot + 1;
+    const Bytes room = drops_->budget() - m.base - m.size[static_cast<std::size_t>(b)];
+    if (line_->profile().most(from, slot - 1) - freed > room) return false;
+    if (until < slot - 1 && from <= until && line_->profile().most(from, until) > room) return false;
   }
   return true;
 }

@@ -12,6 +12,18 @@ constexpr std::int32_t kTogether = 4;  // runs that move as one at most
 constexpr double kSecondsAMove = 5e-7;
 }
 
+Reorder::Reorder(const Model& model) : model_(&model), touch_(static_cast<std::size_t>(model.all)) {
+  const auto bit = [](BufferId b) { return std::uint64_t{1} << (static_cast<std::uint32_t>(b) % 64); };
+  for (TaskId t = 0; t < model.all; ++t) {
+    const auto i = static_cast<std::size_t>(t);
+    Touch& touch = touch_[i];
+    for (const BufferId b : model.reads[i]) touch.reads |= bit(b);
+    for (const BufferId b : model.writes[i]) touch.writes |= bit(b);
+    touch.has_before = t >= model.tasks || !model.before[i].empty();
+    touch.has_after = t >= model.tasks || !model.after[i].empty();
+  }
+}
+
 void Reorder::load(const std::vector<TaskId>& runs) {
   const Model& m = *model_;
   runs_.clear();
@@ -107,9 +119,14 @@ bool must_precede(const Model& model, TaskId a, TaskId b) {
 }
 
 bool Reorder::exchange(std::int32_t at) {
+  if (conflict(runs_[static_cast<std::size_t>(at)], runs_[static_cast<std::size_t>(at) + 1])) return false;
+  exchange_anyway(at);
+  return true;
+}
+
+void Reorder::exchange_anyway(std::int32_t at) {
   Run& a = runs_[static_cast<std::size_t>(at)];
   Run& b = runs_[static_cast<std::size_t>(at) + 1];
-  if (conflict(a, b)) return false;
   // Uses of b move to `at`, uses of a behind it: what both read ends behind in either order.
   for (std::int32_t k = 0; k < b.reads; ++k) {
     Life& life = lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(b.first_read + k)])];
@@ -130,7 +147,6 @@ bool Reorder::exchange(std::int32_t at) {
   std::swap(a, b);
   place(at);
   place(at + 1);
-  return true;
 }
 
 bool Reorder::pass_next(std::int32_t first, std::int32_t length) {
@@ -138,7 +154,7 @@ bool Reorder::pass_next(std::int32_t first, std::int32_t length) {
   for (std::int32_t i = first; i < first + length; ++i) {
     if (conflict(runs_[static_cast<std::size_t>(i)], next)) return false;
   }
-  for (std::int32_t i = first + length - 1; i >= first; --i) exchange(i);
+  for (std::int32_t i = first + length - 1; i >= first; --i) exchange_anyway(i);
   return true;
 }
 
@@ -168,7 +184,7 @@ void Reorder::put_off(std::int32_t at) {
     best = passed.size();
   }
   while (passed.size() > best) {
-    exchange(passed.back());
+    exchange_anyway(passed.back());
     passed.pop_back();
   }
 }
@@ -202,7 +218,9 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
   std::int64_t listed = -n;  // the move before which `over_` was made
   std::int64_t k = 0;
   for (; k < moves && over > 0; ++k) {
-    const double heat = hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
+    const auto heat = [&] {
+      return hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
+    };
     auto at = static_cast<std::int32_t>(rng.below(n));
     if (rng.below(2) == 0) {
       // Near a moment that is over. They are few, as a rule, and do not move much.
@@ -239,10 +257,10 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
     std::int32_t keep = done;
     if (best_done > 0) {
       keep = best_done;
-    } else if (change > 0 && rng.uniform() >= std::exp(-change / heat)) {
+    } else if (change > 0 && rng.uniform() >= std::exp(-change / heat())) {
       keep = 0;
     }
-    for (std::int32_t d = done - 1; d >= keep; --d) exchange(right ? at + d : at - d - 1);
+    for (std::int32_t d = done - 1; d >= keep; --d) exchange_anyway(right ? at + d : at - d - 1);
     if (keep > 0) over += keep == best_done ? best_change : change;
     if (over < 0.5) over = overflow(limit);
   }

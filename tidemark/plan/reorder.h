@@ -13,7 +13,7 @@ bool must_precede(const Model& model, TaskId a, TaskId b);
 
 class Reorder {
  public:
-  explicit Reorder(const Model& model) : model_(&model) {}
+  explicit Reorder(const Model& model);
 
   void load(const std::vector<TaskId>& runs);
   // Bytes over the limit (which counts without the resident ones), summed over all moments.
@@ -41,14 +41,26 @@ class Reorder {
   struct Pair {
     std::int32_t read, write;
   };
-  bool conflict(const Run& a, const Run& b) const { return must_precede(*model_, a.task, b.task); }
+  // What a task touches, a bit for each buffer, shared by some: where nothing meets, nobody has to look closer.
+  struct Touch {
+    std::uint64_t reads = 0, writes = 0;
+    bool has_before = false,
+         has_after = false;  // updates that it precedes or follows; copies have an order too
+  };
+  bool conflict(const Run& a, const Run& b) const {
+    const Touch &x = touch_[static_cast<std::size_t>(a.task)], &y = touch_[static_cast<std::size_t>(b.task)];
+    const std::uint64_t meet = (x.writes & (y.reads | y.writes)) | (y.writes & x.reads);
+    return (meet != 0 || x.has_before || y.has_after) && must_precede(*model_, a.task, b.task);
+  }
   void place(std::int32_t at);  // bytes_ at `at` and before_ behind it, from before_ at `at`
   bool exchange(std::int32_t at);
+  void exchange_anyway(std::int32_t at);  // known not to conflict
   bool pass_next(std::int32_t first, std::int32_t length);
   void put_off(std::int32_t at);
 
   const Model* model_;
-  std::vector<Run> runs_;  // by place
+  std::vector<Touch> touch_;  // by task or copy
+  std::vector<Run> runs_;     // by place
   std::vector<std::int32_t> lives_of_;
   std::vector<Life> lives_;
   std::vector<std::int32_t> buffer_of_;

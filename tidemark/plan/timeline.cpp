@@ -10,6 +10,13 @@ namespace {
 constexpr int kMostMoved = 400;  // runs moved to make room before the caller must spread them out
 }
 
+Timeline::Timeline(const Model& model) : model_(&model) {
+  if (model.has_in_place()) taken_over_.assign(static_cast<std::size_t>(model.buffers), 0);
+  for (const auto& pairs : model.in_place) {
+    for (const Model::Pair& pair : pairs) taken_over_[static_cast<std::size_t>(pair.read)] = 1;
+  }
+}
+
 void Timeline::assign(const std::vector<TaskId>& runs, int room) {
   const auto step = static_cast<std::int32_t>(room + 1);
   slots_ = static_cast<std::int32_t>(runs.size()) * step + step + 1;
@@ -90,7 +97,7 @@ void Timeline::add_event(BufferId b, std::int32_t slot, bool use) {
   }
   list.insert(i, {slot, use});
   refresh_span(b);
-  if (model_->has_in_place()) refresh_credits_near(b, slot);
+  if (i > 0 && taken_over(b)) refresh_credit(previous);
 }
 
 void Timeline::remove_event(BufferId b, std::int32_t slot) {
@@ -107,14 +114,7 @@ void Timeline::remove_event(BufferId b, std::int32_t slot) {
   } else {
     profile_.add(use ? previous + 1 : slot, slot, -size);
   }
-  if (model_->has_in_place()) refresh_credits_near(b, slot);
-}
-
-void Timeline::refresh_credits_near(BufferId b, std::int32_t slot) {
-  const auto& list = events(b);
-  const std::size_t i = event_from(b, slot);
-  if (i > 0) refresh_credit(list[i - 1].slot);
-  if (i < list.size()) refresh_credit(list[i].slot);
+  if (i > 0 && taken_over(b)) refresh_credit(previous);
 }
 
 void Timeline::in_place_at(std::int32_t slot, std::vector<Model::Pair>& pairs) const {

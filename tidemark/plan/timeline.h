@@ -12,7 +12,7 @@ namespace tidemark::plan {
 
 class Timeline {
  public:
-  explicit Timeline(const Model& model) : model_(&model) {}
+  explicit Timeline(const Model& model);
 
   // The runs in order, with `room` empty slots before each. Forgets the log.
   void assign(const std::vector<TaskId>& runs, int room);
@@ -56,7 +56,7 @@ class Timeline {
   // Whether `slot` lies between the first event of `b` and its last: cheap to ask.
   bool spans(BufferId b, std::int32_t slot) const {
     const Span& span = spans_[static_cast<std::size_t>(b)];
-    return span.first < slot && slot < span.last;
+    return static_cast<int>(span.first < slot) & static_cast<int>(slot < span.last);
   }
   // Kept up to `slot` for a use there or later.
   bool live_before(BufferId b, std::int32_t slot) const {
@@ -97,7 +97,10 @@ class Timeline {
   }
   Bytes credit_at(std::int32_t slot) const;
   void refresh_credit(std::int32_t slot);
-  void refresh_credits_near(BufferId b, std::int32_t slot);
+  // Whether some run may take its storage over: only then does what comes behind a use decide what that use saves.
+  bool taken_over(BufferId b) const {
+    return !taken_over_.empty() && taken_over_[static_cast<std::size_t>(b)] != 0;
+  }
 
   const Model* model_;
   std::int32_t slots_ = 0, end_ = 0, run_count_ = 0;
@@ -110,7 +113,8 @@ class Timeline {
   std::vector<std::vector<std::int32_t>> runs_of_;
   std::vector<std::int32_t> group_runs_;
   std::vector<std::int32_t> copies_of_;
-  std::vector<Bytes> credit_;  // by slot, when the model has pairs: bytes that its run saves by them
+  std::vector<char> taken_over_;  // by buffer, when the model has pairs
+  std::vector<Bytes> credit_;     // by slot, when the model has pairs: bytes that its run saves by them
   Profile profile_;
   double seconds_ = 0;
   std::vector<Change> log_;
