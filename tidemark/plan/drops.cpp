@@ -228,24 +228,25 @@ bool Drops::find_next(std::int32_t at, Bytes need, double most_seconds, double n
   const auto look_through = [&](std::size_t from, std::size_t to) {
     candidates_.clear();
     // Which of them there are is chance as good as any: no branch of a processor foresees it, so there is none.
+    spanning_.resize(to - from);
     drawn_.resize(to - from);
+    const std::span<const BufferId> buffers(by_ratio_);
+    const std::span<std::int32_t> spanning(spanning_);
     std::size_t count = 0;
     for (std::size_t k = from; k < to; ++k) {
-      drawn_[count].which = static_cast<std::int32_t>(k);
-      count += line_->spans(by_ratio_[k], at) ? 1 : 0;
+      spanning[count] = static_cast<std::int32_t>(k);
+      count += line_->spans(buffers[k], at) ? 1 : 0;
     }
-    if (noise > 0) {
-      // Half of them, each with its factor: both from one number.
-      std::size_t drawn = 0;
-      for (std::size_t j = 0; j < count; ++j) {
-        drawn_[drawn] = {rng.next(), drawn_[j].which};
-        drawn += (drawn_[drawn].random & 1) == 0 ? 1 : 0;
-      }
-      count = drawn;
-    }
+    // Half of them, each with its factor: both from one number.
+    std::size_t drawn = 0;
     for (std::size_t j = 0; j < count; ++j) {
+      const std::uint64_t random = noise > 0 ? rng.next() : 0;
+      drawn_[drawn] = {random, spanning[j]};
+      drawn += (random & 1) ^ 1;
+    }
+    for (std::size_t j = 0; j < drawn; ++j) {
       const auto k = static_cast<std::size_t>(drawn_[j].which);
-      const double factor = noise > 0 ? 1 + noise * uniform_double(drawn_[j].random) : 1;
+      const double factor = 1 + noise * uniform_double(drawn_[j].random);
       const Known& known = known_[k];
       if (known.repair == repair_) {
         const double seconds = factor * known.seconds, relief = std::min(known.relief, wanted);

@@ -97,6 +97,7 @@ class Drops {
     std::int32_t which;  // in by_ratio_
   };
   std::vector<Drawn> drawn_;
+  std::vector<std::int32_t> spanning_;  // of by_ratio_
   // By buffer: its maker where there is one and no version or copy has a say; -1: it cannot run again.
   static constexpr TaskId kSeveral = -2;
   std::vector<TaskId> only_maker_;

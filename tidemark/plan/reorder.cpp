@@ -34,6 +34,7 @@ void Reorder::load(const std::vector<TaskId>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto t = static_cast<std::size_t>(runs[i]);
     Run run{runs[i], static_cast<std::int32_t>(lives_of_.size()), 0, 0, 0, m.workspace[t]};
+    for (const BufferId b : m.writes[t]) run.whole += m.size[static_cast<std::size_t>(b)];
     for (const BufferId b : m.reads[t]) {
       const std::int32_t life = current[static_cast<std::size_t>(b)];
       lives_[static_cast<std::size_t>(life)].last = static_cast<std::int32_t>(i);
@@ -63,11 +64,10 @@ void Reorder::load(const std::vector<TaskId>& runs) {
 void Reorder::place(std::int32_t at) {
   const auto i = static_cast<std::size_t>(at);
   const Run& run = runs_[i];
-  Bytes during = before_[i] + run.workspace, after = before_[i];
+  Bytes after = before_[i];
   for (std::int32_t k = 0; k < run.writes; ++k) {
     const Life& life =
         lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_write + k)])];
-    during += life.size;
     if (life.kept || life.last > at) after += life.size;
   }
   for (std::int32_t k = 0; k < run.reads; ++k) {
@@ -75,6 +75,14 @@ void Reorder::place(std::int32_t at) {
         lives_[static_cast<std::size_t>(lives_of_[static_cast<std::size_t>(run.first_read + k)])];
     if (!life.kept && life.last == at) after -= life.size;
   }
+  before_[i + 1] = after;
+  place_during(at);
+}
+
+void Reorder::place_during(std::int32_t at) {
+  const auto i = static_cast<std::size_t>(at);
+  const Run& run = runs_[i];
+  Bytes during = before_[i] + run.whole;
   if (model_->has_in_place() && run.task < model_->tasks) {
     const auto& pairs = model_->in_place[static_cast<std::size_t>(run.task)];
     for (std::size_t p = 0; p < pairs.size(); ++p) {
@@ -94,7 +102,6 @@ void Reorder::place(std::int32_t at) {
     }
   }
   bytes_[i] = during;
-  before_[i + 1] = after;
 }
 
 bool must_precede(const Model& model, TaskId a, TaskId b) {
@@ -146,7 +153,7 @@ void Reorder::exchange_anyway(std::int32_t at) {
   }
   std::swap(a, b);
   place(at);
-  place(at + 1);
+  place_during(at + 1);  // behind both there is what there was
 }
 
 bool Reorder::pass_next(std::int32_t first, std::int32_t length) {

@@ -36,7 +36,7 @@ class Reorder {
   struct Run {
     TaskId task;
     std::int32_t first_read, reads, first_write, writes;  // in lives_of_
-    Bytes workspace;
+    Bytes whole;  // its workspace and what it makes
   };
   struct Pair {
     std::int32_t read, write;
@@ -52,7 +52,8 @@ class Reorder {
     const std::uint64_t meet = (x.writes & (y.reads | y.writes)) | (y.writes & x.reads);
     return (meet != 0 || x.has_before || y.has_after) && must_precede(*model_, a.task, b.task);
   }
-  void place(std::int32_t at);  // bytes_ at `at` and before_ behind it, from before_ at `at`
+  void place(std::int32_t at);         // bytes_ at `at` and before_ behind it, from before_ at `at`
+  void place_during(std::int32_t at);  // bytes_ alone
   bool exchange(std::int32_t at);
   void exchange_anyway(std::int32_t at);  // known not to conflict
   bool pass_next(std::int32_t first, std::int32_t length);

@@ -56,7 +56,7 @@ class Timeline {
   // Whether `slot` lies between the first event of `b` and its last: cheap to ask.
   bool spans(BufferId b, std::int32_t slot) const {
     const Span& span = spans_[static_cast<std::size_t>(b)];
-    return static_cast<int>(span.first < slot) & static_cast<int>(slot < span.last);
+    return static_cast<std::uint32_t>(slot - span.behind) < span.inner;
   }
   // Kept up to `slot` for a use there or later.
   bool live_before(BufferId b, std::int32_t slot) const {
@@ -93,7 +93,12 @@ class Timeline {
   void remove_event(BufferId b, std::int32_t slot);
   void refresh_span(BufferId b) {
     const EventList& list = events(b);
-    spans_[static_cast<std::size_t>(b)] = list.empty() ? Span{} : Span{list.front().slot, list.back().slot};
+    if (list.size() < 2) {
+      spans_[static_cast<std::size_t>(b)] = {};
+      return;
+    }
+    const std::int32_t behind = list.front().slot + 1;
+    spans_[static_cast<std::size_t>(b)] = {behind, static_cast<std::uint32_t>(list.back().slot - behind)};
   }
   Bytes credit_at(std::int32_t slot) const;
   void refresh_credit(std::int32_t slot);
@@ -106,8 +111,10 @@ class Timeline {
   std::int32_t slots_ = 0, end_ = 0, run_count_ = 0;
   std::vector<TaskId> task_at_;
   std::vector<EventList> events_;
+  // The slots between the first event and the last, in a form that takes one comparison to ask.
   struct Span {
-    std::int32_t first = 0, last = 0;
+    std::int32_t behind = 0;  // the first event
+    std::uint32_t inner = 0;  // slots
   };
   std::vector<Span> spans_;
   std::vector<std::vector<std::int32_t>> runs_of_;
