@@ -81,6 +81,22 @@ TEST(OtherBudgets, PartsAreChosenForEach) {
   EXPECT_LT(c.frontier(3, 0.6).front().budget, lone.bound);
 }
 
+// However little time there is to look for others.
+TEST(OtherBudgets, WhatRunsIsNotBelowTheLeast) {
+  auto least = compile(
+      value_and_grad(small_nets::residual),
+      {.memory = Budget::minimum(), .device = cpu({.threads = 1}), .time_limit = 0.2, .correct = false});
+  const Compiled& c = least.plan_for(net(), batch());
+  const plan::SmallestPeak found = c.smallest(0);
+  EXPECT_LE(found.budget, c.plan().peak);
+  EXPECT_LE(found.plan.peak, found.budget);
+  EXPECT_LE(found.bound, found.budget);
+  const std::vector<plan::FrontierPoint> points = c.frontier(3, 0);
+  ASSERT_FALSE(points.empty());
+  EXPECT_LE(points.front().budget, c.plan().peak);
+  for (const plan::FrontierPoint& p : points) EXPECT_LE(p.plan.peak, p.budget);
+}
+
 // Updates wait for copies to disk: what the least takes without that is no budget of an atomic step.
 TEST(OtherBudgets, StepsHappenWholeUnderEach) {
   struct Next {

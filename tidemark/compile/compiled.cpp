@@ -359,7 +359,7 @@ std::vector<plan::FrontierPoint> Compiled::frontier(int points, double time_limi
 }
 
 plan::SmallestPeak Compiled::smallest(double time_limit) const {
-  return other_budgets().smallest(time_limit);
+  return other_budgets().smallest(time_limit, plan_);
 }
 
 }  // namespace tidemark

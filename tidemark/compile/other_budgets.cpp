@@ -23,6 +23,9 @@ plan::Plan unproven(plan::Plan plan, Bytes budget) {
   return plan;
 }
 
+// What is known to do for a plan that was made: the budget that it was made for, or what it takes.
+Bytes known_budget(const plan::Plan& plan) { return plan.budget >= 0 ? plan.budget : plan.peak; }
+
 void make_monotone(std::vector<plan::FrontierPoint>& points) {
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (points[i].plan.seconds <= points[i - 1].plan.seconds) continue;
@@ -75,8 +78,9 @@ PlannedParts OtherBudgets::by_name(PlannedParts least, double time_limit) const 
   return all;
 }
 
-plan::SmallestPeak OtherBudgets::smallest(double time_limit) const {
+plan::SmallestPeak OtherBudgets::smallest(double time_limit, const plan::Plan& running) const {
   plan::SmallestPeak least;
+  const Bytes known = known_budget(running);
   try {
     PlannedParts found = by_name(at(Budget::minimum(), kForLeast * time_limit), time_limit);
     const plan::Problem& problem = found.posed.problem;
@@ -95,6 +99,10 @@ plan::SmallestPeak OtherBudgets::smallest(double time_limit) const {
     if (e.kind() != Error::Kind::infeasible) throw;
     least.plan.status = plan::Plan::Status::timed_out;
     least.plan.reason = e.what();
+  }
+  if (least.budget < 0 || known < least.budget) {
+    least.plan = running;
+    least.budget = least.plan.budget = known;
   }
   return least;
 }
@@ -125,6 +133,15 @@ std::vector<plan::FrontierPoint> OtherBudgets::frontier(int points, double time_
   add(Budget(), each);
   if (curve.empty()) return curve;
   add(Budget::minimum(), kForLeast * each);
+  if (const Bytes known = known_budget(running); known < curve.back().budget) {
+    if (one_problem_ || !measured) {
+      const double bound = one_problem_ ? running.seconds_bound.value_or(0) : 0;
+      curve.push_back({.budget = known, .seconds_bound = bound, .plan = running});
+      curve.back().plan.budget = known;
+    } else {
+      add(Budget(known), each);
+    }
+  }
   const Bytes most = curve.front().budget, least = curve.back().budget, step = (most - least) / (points - 1);
   if (most <= least) curve.resize(1);
   for (int i = 1; i + 1 < points && step > 0; ++i) add(Budget(least + step * i), each);

@@ -19,8 +19,8 @@ class OtherBudgets {
   PlannedParts at(const Budget& memory, double time_limit) const;
 
   // The least budget that is found and for which compile has a plan when it is given by name; the plan is one of the problem that compile
-  // poses for it. `budget` is -1 where there is none.
-  plan::SmallestPeak smallest(double time_limit) const;
+  // poses for it. `running`: a plan that there is already; its budget is one, however short the time. `budget` is -1 where there is none.
+  plan::SmallestPeak smallest(double time_limit, const plan::Plan& running) const;
   // Each for an equal part of the time, none slower than `running`, a plan that there is already. `measured`: its seconds are those of
   // runs, and so are of no use where others are put together from loops.
   std::vector<plan::FrontierPoint> frontier(int points, double time_limit, const plan::Plan& running,
