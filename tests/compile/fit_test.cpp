@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "tidemark/front/grad.h"
@@ -66,6 +67,13 @@ TEST(Fit, MultiplesAndLimitsAreKept) {
   EXPECT_FALSE(fits(fit.n + 16, 200'000));
   options.most = 32;
   EXPECT_EQ(largest(200'000, options).n, 32);
+  // No limit, as a caller may write it.
+  options = kQuick;
+  const std::int64_t n = largest(200'000, options).n;
+  options.most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(largest(200'000, options).n, n);
+  options.most_overhead = std::nan("");
+  EXPECT_THROW(largest(200'000, options), Error);
 }
 
 TEST(Fit, NothingFitsATinyBudgetAndItSaysWhy) {

@@ -20,9 +20,12 @@ class Fitting {
       fail(Error::Kind::usage, "[fit] {} times the time is not more", options.more_time);
     if (options.multiple_of < 1)
       fail(Error::Kind::usage, "[fit] multiples of {} are none", options.multiple_of);
-    // Sizes are counted in multiples from here on.
-    low_ = (std::max<std::int64_t>(options.least, 1) + options.multiple_of - 1) / options.multiple_of;
-    high_ = options.most / options.multiple_of;
+    if (std::isnan(options.most_overhead))
+      fail(Error::Kind::usage, "[fit] a limit of nan on the overhead is none; give a fraction, e.g. 0.33");
+    // Sizes are counted in multiples from here on. Twice the largest is a number too.
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
+    low_ = (std::max<std::int64_t>(options.least, 1) - 1) / options.multiple_of + 1;
+    high_ = std::min(options.most, kMost) / options.multiple_of;
     if (low_ > high_)
       fail(Error::Kind::usage, "[fit] no multiple of {} lies between {} and {}", options.multiple_of,
            options.least, options.most);
