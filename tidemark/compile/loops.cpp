@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "tidemark/compile/compiled.h"
 #include "tidemark/compile/loop_choices.h"
@@ -442,8 +444,12 @@ class AreaSearch {
     }
     Posing at = posed(std::move(g));
     if (plan::floor_seconds(at.problem) >= best()) return Answer::no_faster;
+    // Other bytes may be the same number of states.
+    const auto [known, is_new] = tried_.try_emplace(plan::hash(at.problem), Answer::too_large);
+    if (!is_new) return known->second;
     std::optional<plan::Plan> plan = planned(at.problem);
     if (!plan) return Answer::too_large;
+    known->second = Answer::fits;
     const auto before = std::find_if(found_.begin(), found_.end(),
                                      [&](const Found& f) { return f.plan.seconds > plan->seconds; });
     found_.insert(before, {std::move(at.graph), *std::move(plan)});
@@ -453,8 +459,14 @@ class AreaSearch {
 
   // The most bytes for areas with which a plan was found, or with which there is nothing to gain.
   Bytes with_inner(const std::vector<Loop>& loops, Bytes inner) {
+    std::set<Bytes> sizes_tried;
+    Bytes fastest = -1;
     const auto at = [&](Bytes bytes) {
-      return consider(with_areas(graph_, loops, share(loops, bytes), inner));
+      const double before = best();
+      const Answer answer = consider(with_areas(graph_, loops, share(loops, bytes), inner));
+      sizes_tried.insert(bytes);
+      if (best() < before) fastest = bytes;
+      return answer;
     };
     if (at(0) == Answer::too_large) return 0;
     Bytes most = 0, unit = std::numeric_limits<Bytes>::max();
@@ -467,7 +479,8 @@ class AreaSearch {
       const Bytes middle = low + (high - low) / 2;
       (at(middle) == Answer::too_large ? high : low) = middle;
     }
-    // A search that finds nothing at one size may at another: the same sizes for every budget, so that what one budget finds the next one looks at too.
+    // A search that finds nothing at one size may at another, and the most that fits may be had by runs again that cost more than a few states fewer: the same
+    // sizes are looked at for every budget, so that what one budget finds the next one does too.
     constexpr int kInVain = 4;
     std::vector<Bytes> sizes;
     for (Bytes size = unit; size < most; size = std::max(size + unit, size / 4 * 5)) sizes.push_back(size);
@@ -478,6 +491,14 @@ class AreaSearch {
       in_vain = at(*size) == Answer::too_large ? in_vain + 1 : 0;
     for (auto size = above; size != sizes.begin();) {
       if (at(*--size) == Answer::no_faster) break;
+    }
+    if (fastest < 0) return low;
+    const auto next = sizes_tried.upper_bound(fastest);
+    Bytes slower = next == sizes_tried.end() ? fastest : *next;
+    while (slower - fastest > unit) {
+      const Bytes middle = fastest + (slower - fastest) / 2;
+      at(middle);
+      if (fastest != middle) slower = middle;
     }
     return low;
   }
@@ -525,6 +546,7 @@ class AreaSearch {
   const PoseOptions& options_;
   double time_limit_;
   std::vector<Found> found_;  // the fastest, by their seconds
+  std::map<std::string, Answer> tried_;  // by hashes of problems
 };
 
 }  // namespace
