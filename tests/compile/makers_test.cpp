@@ -204,7 +204,7 @@ TEST(Makers, AreTakenWhereTheyPayAndLeftWhereTheyDoNot) {
                                     .saved = 70,
                                     .seconds = problem->tasks[1].seconds + problem->tasks[5].seconds}};
     const plan::Options options{.budget = 210, .time_limit = 10, .effort = 20};
-    EXPECT_DOUBLE_EQ(solve_with(*problem, codec, options, false).plan.seconds, wanted);
+    EXPECT_DOUBLE_EQ(solve_with(*problem, codec, options).plan.seconds, wanted);
   }
 }
 
@@ -222,7 +222,7 @@ TEST(Makers, WhatFitsWithoutThemFitsWithThem) {
   for (const int k : {6, 10, 500}) {
     const auto planned = [&](const Posed& of, double seconds) {
       return solve_with(of.problem, of.makers,
-                        {.budget = least + k * (all - least) / 1000, .time_limit = seconds}, false)
+                        {.budget = least + k * (all - least) / 1000, .time_limit = seconds})
           .plan;
     };
     if (!has_plan(planned(posed, 0.04))) continue;

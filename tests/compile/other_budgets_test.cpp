@@ -137,7 +137,9 @@ TEST(OtherBudgets, TheLeastDoesNotRestOnSlotsThatMayOverflow) {
   p.tasks.push_back({.name = "out", .reads = {a, b}, .writes = {out}, .seconds = 1});
   p.outputs = {out};
   Maker maker{.method = "zeros", .buffer = a, .run = {1, 3}, .saved = 9, .seconds = 2, .can_overflow = true};
-  const auto least = [&] { return solve_with(p, {maker}, {.time_limit = 0.1, .offsets = true}, true); };
+  const auto least = [&] {
+    return solve_with(p, {maker}, {.time_limit = 0.1, .offsets = true}, {.minimum = true});
+  };
   const Chosen calm = least();
   EXPECT_EQ(calm.plan.peak, 25);
   EXPECT_FALSE(calm.without_overflow);

@@ -8,10 +8,12 @@
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/proof.h"
 
 namespace tidemark {
@@ -104,6 +106,44 @@ TEST(Refusal, NamesChangesThatFit) {
   }
 }
 
+// Where nothing proves that a budget is too small, the search for the least one is made, once, and what it comes down to is named; changes are looked for in
+// a few times the time limit. It took 3 s here.
+TEST(Refusal, ThatIsNotProvenTakesNotLongAndNamesABudgetThatDoes) {
+  const Tensor x = full({512, 16}, 0.5);
+  CompileOptions options{.memory = Budget::minimum(), .time_limit = 0.02, .correct = false};
+  const auto planned = [&] {
+    auto f = compile(value_and_grad(loss), options);
+    return f.plan_for(weights(), x).plan();
+  };
+  const plan::Plan least = planned();
+  int tried = 0;
+  for (const double part : {0.99, 0.95}) {
+    SCOPED_TRACE(part);
+    options.memory = Budget(static_cast<Bytes>(part * static_cast<double>(least.peak)));
+    const double begun = plan::process_seconds();
+    std::string text;
+    try {
+      planned();
+    } catch (const Error& e) {
+      text = e.what();
+    }
+    EXPECT_LT(plan::process_seconds() - begun, 1.5);
+    if (text.find("the least found in the time given") == std::string::npos) continue;
+    ++tried;
+    const std::string help = "what helps: a budget of ";
+    const std::size_t at = text.find(help);
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_THAT(text, testing::HasSubstr("it fits, cheapest first, with .micro_batches = "));
+    // Two decimals are as exact as it is told.
+    const Bytes named =
+        parse_bytes(text.substr(at + help.size(), text.find("iB", at) + 2 - at - help.size()));
+    options.memory = Budget(named + 11);
+    EXPECT_LE(planned().peak, named + 11);
+    EXPECT_LE(named, least.peak + 11) << "what the search for the least comes down to";
+  }
+  EXPECT_GT(tried, 0);
+}
+
 std::string refused(const CompileOptions& options) {
   try {
     compile(value_and_grad(loss), options)
@@ -136,6 +176,39 @@ TEST(Pins, ThatMakeABudgetImpossibleAreNamed) {
   options.memory =
       parse_bytes(text.substr(at + raise.size(), text.find("iB", at) + 2 - at - raise.size())) + 1_KiB;
   EXPECT_EQ(refused(options), "") << "the budget that is named is enough";
+}
+
+// A chain whose parts are tasks of their own, in front of a loop.
+Tensor chain_and_loop(const Tensor& w, const Tensor& x) {
+  Tensor h = x;
+  for (int i = 0; i < 10; ++i) h = name(tanh(matmul(h, w)), i < 4 ? "early" : "late");
+  return sum(square(scan(30, h, [](const Tensor& u) { return u + 0.1 * tanh(u * u); })));
+}
+
+// Where the areas that are chosen for loops leave no room for a pin, the smallest may: then that pin is no cause.
+TEST(Pins, ForWhichSmallerAreasMakeRoomAreNotNamed) {
+  const Tensor w = full({32, 32}, 0.02), x = full({32, 32}, 0.3);
+  CompileOptions options{.memory = Budget::minimum(),
+                         .device = cpu({.threads = 1}),
+                         .time_limit = 0.05,
+                         .makers = false,
+                         .pins = {{"early", keep}},
+                         .correct = false};
+  const auto why = [&] {
+    try {
+      compile(value_and_grad(chain_and_loop), options).plan_for(w, x);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const Bytes least = compile(value_and_grad(chain_and_loop), options).plan_for(w, x).plan().peak;
+  options.memory = Budget(least + 2 * x.type().bytes());
+  ASSERT_EQ(why(), "") << "it fits with the one pin";
+  options.pins = {{"early", keep}, {"late", keep}};
+  const std::string text = why();
+  EXPECT_THAT(text, testing::HasSubstr("it fits without the pin {\"late\", keep}"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("{\"early\", keep}")));
 }
 
 TEST(Pins, OneThatLeavesNothingToAnotherIsNoContradictionToOverlook) {

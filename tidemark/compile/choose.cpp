@@ -82,13 +82,18 @@ std::vector<MakerSet> sets_of(const plan::Problem& problem, const std::vector<Ma
 class Choosing {
  public:
   Choosing(const plan::Problem& problem, const std::vector<Maker>& makers, const plan::Options& options,
-           bool minimum, const Plan* known = nullptr)
-      : problem_(problem), makers_(makers), options_(options), minimum_(minimum), known_(known) {}
+           const SolveWith& how)
+      : problem_(problem),
+        makers_(makers),
+        options_(options),
+        minimum_(how.minimum),
+        known_(how.known),
+        down_(how.down) {}
 
   Chosen run() {
     Chosen chosen = search();
     if (!minimum_) {
-      if (!has_plan(chosen.plan) && !is_impossible(base_) && !least_is_known_) take_least(chosen);
+      if (!has_plan(chosen.plan) && !is_impossible(base_) && down_) take_least(chosen);
       return chosen;
     }
     if (!has_plan(chosen.plan)) return chosen;
@@ -174,10 +179,16 @@ class Choosing {
       options.budget = -1;
       options.time_limit = seconds;
       options.warm_start = nullptr;
-      Choosing search(problem_, makers_, options, true);
+      Choosing search(problem_, makers_, options, {.minimum = true});
       search.target_ = options_.budget;
       Chosen least = search.run();
-      if (!search.few_enough(least)) continue;
+      if (!search.few_enough(least)) {
+        if (!has_plan(least.plan)) continue;
+        const Bytes reached =
+            std::max(least.plan.peak, least.without_overflow ? least.without_overflow->peak : 0);
+        chosen.least = std::min(reached, chosen.least.value_or(reached));
+        continue;
+      }
       least.plan.budget = options_.budget;
       if (least.without_overflow) least.without_overflow->budget = options_.budget;
       if (take(chosen.plan, std::move(least.plan)))
@@ -194,7 +205,7 @@ class Choosing {
     plan::Options options = options_;
     options.budget = budget;
     options.warm_start = nullptr;
-    Choosing asked(problem_, makers_, options, false);
+    Choosing asked(problem_, makers_, options, {.down = false});
     asked.least_is_known_ = asked.calm_only_ = true;
     Chosen found = asked.run();
     Plan& plan = found.plan;
@@ -242,7 +253,7 @@ class Choosing {
       plan::Options options = options_;
       options.makers = false;
       const std::vector<Maker> none;
-      Choosing lone(problem_, none, options, true);
+      Choosing lone(problem_, none, options, {.minimum = true});
       lone.base_ = base_;
       Chosen less{.plan = base_};
       lone.ask_below(less);
@@ -333,6 +344,7 @@ class Choosing {
   const plan::Options& options_;
   bool minimum_;
   const Plan* known_;
+  bool down_;
   bool least_is_known_ = false;  // and above the budget
   bool calm_only_ = false;       // no codecs that may overflow
   Bytes target_ = -1;            // of a search for the smallest peak: fewer are not asked for
@@ -342,8 +354,8 @@ class Choosing {
 }  // namespace
 
 Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
-                  const plan::Options& options, bool minimum, const Plan* known) {
-  return Choosing(problem, makers, options, minimum, known).run();
+                  const plan::Options& options, const SolveWith& how) {
+  return Choosing(problem, makers, options, how).run();
 }
 
 }  // namespace tidemark

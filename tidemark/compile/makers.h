@@ -32,14 +32,20 @@ void forbid(plan::Problem& problem, const Maker& maker);
 
 // Solves with sets of makers taken and keeps the best plan, a plan of `problem`; bounds are the problem's own. `minimum`: the
 // smallest peak, else the least time within options.budget, and never more than that of `known`, where this is a plan within it.
-// What the search for the smallest peak finds in the same time is never refused.
+// `down`: what the search for the smallest peak finds in the same time is never refused, which takes a refusal several times as long.
 struct Chosen {
   plan::Plan plan;
   // Where `plan` runs a codec whose slot may be too small: one without any, within the same budget.
   std::optional<plan::Plan> without_overflow;
+  // Where there is no plan: what that search came down to, which is a budget that has one.
+  std::optional<Bytes> least{};
+};
+struct SolveWith {
+  bool minimum = false, down = true;
+  const plan::Plan* known = nullptr;
 };
 TIDEMARK_API Chosen solve_with(const plan::Problem& problem, const std::vector<Maker>& makers,
-                               const plan::Options& options, bool minimum, const plan::Plan* known = nullptr);
+                               const plan::Options& options, const SolveWith& how = {});
 
 // `plan` with codecs in place of what it runs again, and of as much of what it keeps as makes room for them; empty where that gives no
 // plan within options.budget.

@@ -142,7 +142,8 @@ Planned planned_program_or_smallest(Posed& posed, const Graph& graph, const Comp
     return planned_program(posed, options, pose_options, tiers, how);
   try {
     Replanning first = how;
-    first.explain = false;
+    // What the search for few bytes would find here it finds in the smallest too.
+    first.explain = first.down = false;
     return planned_program(posed, options, pose_options, tiers, first);
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::infeasible) throw;
@@ -263,14 +264,16 @@ class Choosing {
   std::optional<PlannedParts> best_;
 };
 
-// Changes of the options under which a program that was refused fits: each is planned, for a short while. Sorted by time.
+// Changes of the options under which a program that was refused fits: each is planned, for a short while and all for a few times the time limit. Sorted by
+// time.
 class Changes {
  public:
   Changes(const Graph& graph, const CompileOptions& options, const PoseOptions& pose_options,
           std::span<const TierSpec> tiers)
       : graph_(graph), options_(options), pose_options_(pose_options), tiers_(tiers.begin(), tiers.end()) {
-    constexpr double kShort = 0.3;
+    constexpr double kShort = 0.3, kTimes = 5, kAtLeast = 0.5, kMost = 2;  // large programs take long to pose
     options_.time_limit = std::min(options.time_limit, kShort);
+    most_ = std::clamp(kTimes * options.time_limit, kAtLeast, kMost);
     options_.plan_cache.clear();
   }
 
@@ -390,14 +393,14 @@ class Changes {
   };
   // None where it does not fit either, or cannot be.
   std::optional<Fitting> fits(int parts) {
-    constexpr double kMost = 2;  // large programs take long to pose
-    if (plan::cpu_seconds() - begun_ > kMost) return std::nullopt;
+    if (plan::cpu_seconds() - begun_ > most_) return std::nullopt;
     try {
       CompileOptions options = options_;
       PoseOptions pose_options = pose_options_;
       if (!tiers_.empty()) pose_options.tiers = tiers_;
       Posed posed = posed_program(graph_, options, pose_options, parts);
-      Fitting fitting{planned_program(posed, options, pose_options, tiers_, {.explain = false})};
+      Fitting fitting{planned_program_or_smallest(posed, graph_, options, pose_options, parts, tiers_,
+                                                  {.explain = false, .down = false})};
       if (!tiers_.empty()) fitting.loops_in_tier = loop_bytes(posed.binding.graph, 0);
       return fitting;
     } catch (const Error&) {
@@ -410,7 +413,7 @@ class Changes {
   const PoseOptions& pose_options_;
   std::vector<TierSpec> tiers_;
   std::vector<Found> found_;
-  double begun_ = plan::cpu_seconds();
+  double begun_ = plan::cpu_seconds(), most_;
 };
 
 }  // namespace

@@ -36,14 +36,17 @@ bool is_whole(const Posed& posed, const plan::Plan& plan, const std::optional<pl
   return fallback && first_overflowing(posed, *fallback) == nullptr;
 }
 
-// The least that the search found is named only where planning for it gives a plan again, or else a little more.
-std::optional<Bytes> budget_that_does(const Posed& posed, const plan::Problem& problem,
-                                      const plan::Plan& refused, plan::Options solve) {
-  if (!refused.smallest_peak) return std::nullopt;
+// What the search for the least came down to has a plan by its name. Where that was not asked, the budget being proven too small, the least that was found is
+// named only where planning for it gives a plan again, or else a little more; for the last of them that search is made.
+std::optional<Bytes> budget_that_does(const Posed& posed, const plan::Problem& problem, const Chosen& refused,
+                                      plan::Options solve) {
+  if (refused.least) return rounded_up(*refused.least);
+  if (!refused.plan.smallest_peak) return std::nullopt;
   solve.warm_start = nullptr;
   for (const double more : {1.0, 1.02, 1.1}) {
-    solve.budget = rounded_up(static_cast<Bytes>(more * static_cast<double>(*refused.smallest_peak)));
-    if (plan::has_plan(solve_with(problem, posed.makers, solve, false).plan)) return solve.budget;
+    solve.budget = rounded_up(static_cast<Bytes>(more * static_cast<double>(*refused.plan.smallest_peak)));
+    if (plan::has_plan(solve_with(problem, posed.makers, solve, {.down = more == 1.1}).plan))
+      return solve.budget;
   }
   return std::nullopt;
 }
@@ -83,16 +86,19 @@ plan::Plan make_plan(const Posed& posed, const plan::Problem& problem, const Com
   if ((named == nullptr || planner == "store_all") && solve_options.threads <= 1)
     clock.emplace(problem.tasks.size());
   Chosen chosen = named ? Chosen{.plan = plan::run_planner(*named, problem, solve_options)}
-                        : solve_with(problem, posed.makers, solve_options, minimum, posed.known.get());
-  plan::Plan plan = std::move(chosen.plan);
-  fallback = std::move(chosen.without_overflow);
-  if (!plan::has_plan(plan)) {
-    if (how.refused != nullptr) *how.refused = plan;
+                        : solve_with(problem, posed.makers, solve_options,
+                                     {.minimum = minimum, .down = how.down, .known = posed.known.get()});
+  if (!plan::has_plan(chosen.plan)) {
+    if (chosen.least)
+      chosen.plan.smallest_peak = std::min(*chosen.least, chosen.plan.smallest_peak.value_or(*chosen.least));
+    if (how.refused != nullptr) *how.refused = chosen.plan;
     throw Error(Error::Kind::infeasible,
-                refusal(posed, plan, options,
-                        how.explain && !named ? budget_that_does(posed, problem, plan, solve_options)
+                refusal(posed, chosen.plan, options,
+                        how.explain && !named ? budget_that_does(posed, problem, chosen, solve_options)
                                               : std::nullopt));
   }
+  plan::Plan plan = std::move(chosen.plan);
+  fallback = std::move(chosen.without_overflow);
   const std::string broken = plan::check(problem, plan);
   TIDEMARK_CHECK(broken.empty(), "the plan of {} breaks a rule: {}", problem.name, broken);
   cache.store(key, problem, {plan, fallback});
@@ -269,7 +275,7 @@ Planned plan_again(Posed& posed, const CompileOptions& options, std::span<const 
   const bool overflow =
       std::any_of(posed.makers.begin(), posed.makers.end(), [](const Maker& m) { return m.can_overflow; });
   // The gate holds every gradient at once. Where that does not fit, codecs that can overflow are left away.
-  const Replanning anew{.stop = how.stop, .explain = how.explain, .solve = how.solve};
+  const Replanning anew{.stop = how.stop, .explain = how.explain, .solve = how.solve, .down = how.down};
   Posed gated = posed;
   gate_updates(gated);
   std::optional<Planned> waiting;

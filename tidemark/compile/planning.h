@@ -25,6 +25,7 @@ struct Replanning {
   bool explain = true;               // a refusal names a budget that was planned too
   const plan::Options* solve = nullptr;  // for each search, but for its budget and time
   plan::Plan* refused = nullptr;         // where nothing fits: what was found and proven
+  bool down = true;                      // to the least budget before a refusal (SolveWith)
 };
 Planned plan_posed(Posed& posed, const CompileOptions& options, std::span<const TierSpec> tiers, int threads,
                    const DeviceProfile* profile, const Replanning& how = {});
