@@ -216,6 +216,29 @@ TEST(LoopTimes, FallAsBudgetsGrow) {
   }
 }
 
+// Areas are chosen for the plan that there will be, with its pins: without, none but the smallest had room left for what is kept, and steps ran five times as
+// long.
+TEST(LoopTimes, PinsLeaveLoopsAreas) {
+  const auto f = value_and_grad([](const Tensor& x) {
+    Tensor h = x;
+    for (int i = 0; i < 7; ++i) h = name(tanh(h * 1.1), "h." + std::to_string(i));
+    return sum(square(scan(30, h, [](const Tensor& u) { return u + 0.1 * tanh(u * u); })));
+  });
+  const Tensor x = full({32, 32}, 0.3);
+  CompileOptions options{.memory = 100'000,
+                         .device = cpu({.threads = 1}),
+                         .time_limit = 0.05,
+                         .makers = false,
+                         .correct = false};
+  const auto seconds = [&] {
+    auto step = compile(f, options);
+    return step.plan_for(x).plan().seconds;
+  };
+  const double free = seconds();
+  options.pins = {{"h.*", keep}};
+  EXPECT_LE(seconds(), 1.3 * free);
+}
+
 // What never runs takes nothing: neither the workspace of a step nor a copy of the state, and its stacks are empty.
 TEST(LoopTimes, AndBytesOfNoStepsAreNone) {
   const Tensors in = inputs();

@@ -9,6 +9,7 @@
 #include "tidemark/compile/compiled.h"
 #include "tidemark/compile/loop_choices.h"
 #include "tidemark/compile/loop_parts.h"
+#include "tidemark/compile/pins.h"
 #include "tidemark/ops/loops.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
@@ -369,8 +370,9 @@ namespace {
 // grows as areas shrink.
 class AreaSearch {
  public:
-  AreaSearch(Graph graph, Bytes budget, const PoseOptions& options, double time_limit)
-      : graph_(std::move(graph)), budget_(budget), options_(options), time_limit_(time_limit) {}
+  AreaSearch(Graph graph, Bytes budget, const PoseOptions& options, double time_limit,
+             const std::vector<Pin>* pins)
+      : graph_(std::move(graph)), budget_(budget), options_(options), time_limit_(time_limit), pins_(pins) {}
 
   ChosenLoops run() {
     Posing fastest = posed(fastest_loops(graph_, options_));
@@ -414,8 +416,13 @@ class AreaSearch {
     return found_.empty() ? std::numeric_limits<double>::infinity() : found_[0].plan.seconds;
   }
   Posing posed(Graph g) const {
-    plan::Problem problem = pose(g, options_).problem;
+    plan::Problem problem = problem_of(g);
     return {std::move(g), std::move(problem)};
+  }
+  plan::Problem problem_of(const Graph& g) const {
+    Posed posed = pose(g, options_);
+    if (pins_ != nullptr) apply_pins(posed, *pins_);
+    return std::move(posed.problem);
   }
   std::optional<plan::Plan> store_all(const plan::Problem& problem) const {
     const plan::WorkClock clock(problem.tasks.size());
@@ -529,7 +536,7 @@ class AreaSearch {
   // Attempts are short: which of the best is the fastest is seen when each is searched for longer.
   void refine() {
     for (Found& f : found_) {
-      const plan::Problem problem = pose(f.graph, options_).problem;
+      const plan::Problem problem = problem_of(f.graph);
       if (plan::floor_seconds(problem) >= best() * (1 - 1e-9)) continue;
       const plan::WorkClock clock(problem.tasks.size());
       plan::Options options = solving(2 * kShare, 4 * kEffort);
@@ -545,16 +552,18 @@ class AreaSearch {
   Bytes budget_;
   const PoseOptions& options_;
   double time_limit_;
+  const std::vector<Pin>* pins_;
   std::vector<Found> found_;  // the fastest, by their seconds
   std::map<std::string, Answer> tried_;  // by hashes of problems
 };
 
 }  // namespace
 
-ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit) {
+ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& given, double time_limit,
+                         const std::vector<Pin>* pins) {
   PoseOptions options = given;
   if (!options.regions) options.regions = std::make_shared<RegionCache>();
-  return AreaSearch(std::move(graph), budget, options, time_limit).run();
+  return AreaSearch(std::move(graph), budget, options, time_limit, pins).run();
 }
 
 void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& options) {
@@ -562,12 +571,13 @@ void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& opti
     memory = Budget(plan::budget_at(pose(fastest_loops(graph, options), options).problem, memory.fraction));
 }
 
-ChosenLoops fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit) {
+ChosenLoops fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit,
+                      const std::vector<Pin>& pins) {
   if (!has_loops(graph)) return {std::move(graph)};
   if (memory.kind == Budget::Kind::unlimited) return {fastest_loops(std::move(graph), options)};
   if (memory.kind == Budget::Kind::minimum) return {smallest_loops(std::move(graph))};
   settle_fraction(graph, memory, options);
-  return choose_loops(std::move(graph), memory.bytes, options, time_limit);
+  return choose_loops(std::move(graph), memory.bytes, options, time_limit, &pins);
 }
 
 }  // namespace tidemark

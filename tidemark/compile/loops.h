@@ -135,15 +135,18 @@ struct ChosenLoops {
   Graph graph;
   std::shared_ptr<const plan::Plan> plan{};
 };
+// `pins`: that the plan will have to keep; null: none.
+struct Pin;
 TIDEMARK_API ChosenLoops choose_loops(Graph graph, Bytes budget, const PoseOptions& options,
-                                      double time_limit);
+                                      double time_limit, const std::vector<Pin>* pins = nullptr);
 // The choice that takes the least time, whatever it takes of memory; and the one that takes the fewest bytes.
 TIDEMARK_API Graph fastest_loops(Graph graph, const PoseOptions& options);
 TIDEMARK_API Graph smallest_loops(Graph graph);
 TIDEMARK_API bool has_loops(const Graph& graph);
 // What compile() does with the loops of a program: the budget, a fraction made bytes, is split first.
 class Budget;
-ChosenLoops fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit);
+ChosenLoops fit_loops(Graph graph, Budget& memory, const PoseOptions& options, double time_limit,
+                      const std::vector<Pin>& pins);
 // A fraction is a part of what the same program takes without a budget.
 void settle_fraction(const Graph& graph, Budget& memory, const PoseOptions& options);
 

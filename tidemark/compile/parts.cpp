@@ -71,6 +71,7 @@ std::string loop_file(const Graph& graph, const CompileOptions& options, const P
   std::string about =
       fmt::format("loops {} {} {}", hash(graph), static_cast<int>(options.memory.kind), options.time_limit);
   if (options.memory.kind == Budget::Kind::fraction) about += fmt::format(" {}", options.memory.fraction);
+  for (const Pin& p : options.pins) about += " " + to_string(p);
   for (const TierSpec& t : pose_options.tiers)
     about += fmt::format(" {} {} {} {} {} {}", t.name, t.bytes, t.read_bytes_per_second,
                          t.write_bytes_per_second, t.latency_seconds, t.can_fail());
@@ -124,14 +125,15 @@ Posed posed_program(const Graph& graph, CompileOptions& options, const PoseOptio
     settle_fraction(whole, options.memory, pose_options);
     return pose(*std::move(chosen), pose_options);
   }
-  ChosenLoops loops = fit_loops(std::move(whole), options.memory, pose_options, options.time_limit);
+  ChosenLoops loops =
+      fit_loops(std::move(whole), options.memory, pose_options, options.time_limit, options.pins);
   Posed posed = pose(std::move(loops.graph), pose_options);
   posed.known = std::move(loops.plan);
   if (!kept.empty()) keep_choices(kept, posed.binding.graph, pose_options);
   return posed;
 }
 
-// Whether areas fit was found without pins, and without what updates wait for: where they do not, the smallest may.
+// Whether areas fit was found without what updates wait for: where they do not, the smallest may.
 Planned planned_program_or_smallest(Posed& posed, const Graph& graph, const CompileOptions& options,
                                     const PoseOptions& pose_options, int parts,
                                     std::span<const TierSpec> tiers, const Replanning& how) {
