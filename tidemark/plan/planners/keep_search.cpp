@@ -9,6 +9,8 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
+constexpr double kToFinish = 7;  // times what it takes to score a set: what its plan takes with its check
+
 }  // namespace
 
 bool KeepScore::better_than(const KeepScore& other, Bytes budget) const {
@@ -34,8 +36,11 @@ KeepScore KeepSearch::score(const Keep& keep) const {
 
 Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
   Keep keep(size(), 1);
+  const double begun = limit.left();
   KeepScore now = score(keep);
   if (now.peak <= budget) return keep;
+  const double finish = kToFinish * (begun - limit.left());
+  const auto late = [&] { return limit.time_is_up() || limit.left() < finish; };
   // Seconds to make a value again, with those of its makers' reads that are given up too.
   std::vector<std::int32_t> index(problem_->buffers.size(), -1), mark(problem_->tasks.size(), -1);
   for (std::size_t i = 0; i < size(); ++i) index[at(outline_.activations[i])] = static_cast<std::int32_t>(i);
@@ -64,7 +69,7 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
     return cost(i) / static_cast<double>(std::max<Bytes>(1, problem_->size(outline_.activations[i])));
   };
   std::vector<std::pair<double, std::size_t>> ratio;
-  while (now.peak > budget && !limit.time_is_up()) {
+  while (now.peak > budget && !late()) {
     ratio.clear();
     for (std::size_t i = 0; i < size(); ++i)
       if (keep[i]) ratio.push_back({per_byte(i), i});
@@ -90,7 +95,7 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
         if (keep[i]) ratio.push_back({per_byte(i), i});
       std::sort(ratio.begin(), ratio.end());
       for (const auto& [_, i] : ratio) {
-        if (now.peak <= budget || limit.time_is_up()) break;
+        if (now.peak <= budget || late()) break;
         keep[i] = 0;
         const KeepScore trial = score(keep);
         if (trial.peak > now.peak) keep[i] = 1;
@@ -105,7 +110,7 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
     if (!keep[i]) ratio.push_back({-cost(i), i});
   std::sort(ratio.begin(), ratio.end());
   for (const auto& [_, i] : ratio) {
-    if (limit.time_is_up()) break;
+    if (late()) break;
     keep[i] = 1;
     if (score(keep).peak > budget) keep[i] = 0;
   }
