@@ -90,7 +90,7 @@ TEST(LoopChains, WhatIsBesideAnAreaIsAligned) {
   const auto step = [&](const Tensors& t) { return value_and_grad(dear)(t); };
   const std::vector<double> wanted = bits(flatten(step(in)));
   int taped = 0;
-  for (const Bytes budget : {60958, 70957}) {
+  for (const Bytes budget : {55955, 60958}) {
     auto f = compile(step, {.memory = budget, .time_limit = 0.2});
     for (const Node& n : f.plan_for(in).graph().nodes) {
       if (n.op != &scan_adjoint_op || n.attrs.find("extra") == nullptr) continue;
