@@ -466,13 +466,15 @@ class AreaSearch {
 
   // The most bytes for areas with which a plan was found, or with which there is nothing to gain.
   Bytes with_inner(const std::vector<Loop>& loops, Bytes inner) {
-    std::set<Bytes> sizes_tried;
+    std::set<Bytes> slower;  // that were planned
     Bytes fastest = -1;
     const auto at = [&](Bytes bytes) {
       const double before = best();
       const Answer answer = consider(with_areas(graph_, loops, share(loops, bytes), inner));
-      sizes_tried.insert(bytes);
-      if (best() < before) fastest = bytes;
+      if (best() < before)
+        fastest = bytes;
+      else if (answer != Answer::no_faster)
+        slower.insert(bytes);
       return answer;
     };
     if (at(0) == Answer::too_large) return 0;
@@ -500,12 +502,12 @@ class AreaSearch {
       if (at(*--size) == Answer::no_faster) break;
     }
     if (fastest < 0) return low;
-    const auto next = sizes_tried.upper_bound(fastest);
-    Bytes slower = next == sizes_tried.end() ? fastest : *next;
-    while (slower - fastest > unit) {
-      const Bytes middle = fastest + (slower - fastest) / 2;
-      at(middle);
-      if (fastest != middle) slower = middle;
+    // A size with nothing to gain may lie below one with: states are of their own sizes.
+    const auto next = slower.upper_bound(fastest);
+    Bytes from = fastest, to = next == slower.end() ? fastest : *next;
+    while (to - from > unit) {
+      const Bytes middle = from + (to - from) / 2;
+      (at(middle) == Answer::no_faster || fastest == middle ? from : to) = middle;
     }
     return low;
   }
