@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "tests/plan/random_problem.h"
 #include "tidemark/plan/emit.h"
@@ -106,6 +107,22 @@ TEST(Arrange, SaysWhetherThereIsRoom) {
   Arrange five(model, 5, 0);
   ASSERT_TRUE(five.run({0, 1}, Limit(10, -1), 100));
   EXPECT_NE(five.offset_of(0, 0), five.offset_of(1, 1));
+}
+
+// 3 and 2 live together: five fit, and no four.
+TEST(Arrange, TellsHowMuchLargerTheArenaWouldHaveToBe) {
+  Problem p;
+  p.buffers = {{"a", 3}, {"b", 2}};
+  p.tasks = {{.name = "a", .writes = {0}, .seconds = 1},
+             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1}};
+  p.outputs = {1};
+  const Model model(p, {});
+  const auto over = [&](Bytes arena, std::vector<double> parts) {
+    return Arrange(model, arena, 0).part_over({0, 1}, parts, Limit(10, -1));
+  };
+  EXPECT_EQ(over(4, {0.75, 0.25, 0.2}), 0.25);
+  EXPECT_EQ(over(5, {0.75, 0.25, 0}), 0);
+  EXPECT_EQ(over(4, {0.2, 0.1}), std::numeric_limits<double>::infinity());
 }
 
 TEST(Arrange, TheSameSeedGivesTheSamePlaces) {

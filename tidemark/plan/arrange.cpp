@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/emit.h"
 #include "tidemark/plan/finish.h"
-#include "tidemark/plan/pack_exact.h"
+#include "tidemark/plan/pack_dive.h"
 #include "tidemark/plan/pack_orders.h"
 #include "tidemark/plan/plan.h"
 #include "tidemark/plan/reorder.h"
@@ -22,9 +23,11 @@ constexpr int kPulls = 3;             // moves that shorten a life before it is 
 constexpr int kMoves = 4;             // moves of any run with each that is forced in
 constexpr int kSettled = 2;           // likewise, of what is around it, to where it fits best
 constexpr double kLonger = 2;         // places that a life of the mean size may get longer by one move
-constexpr double kEasy[] = {0.9, 0.6, 0.8};  // of the arena: live bytes that find their places, in turn
-constexpr std::int64_t kToEase = 15;         // changes of the order for each run, to get there
-constexpr std::int64_t kDives[] = {1, 0};    // the orders of the exact search that most often succeed at once
+constexpr double kEasy[] = {0.5, 0.6, 0.75};  // of the arena: live bytes that find their places, in turn
+constexpr std::int64_t kToEase = 30;          // changes of the order for each run, to get there
+constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
+constexpr std::int64_t kFirst[] = {1,
+                                   0};  // the orders to place what they make that most often succeed at once
 constexpr double kSecondsALife = 1e-8;       // of each round
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
 
@@ -328,26 +331,54 @@ std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs) {
   return reorder.peak() <= std::max(before, arena_ * align_) ? reorder.runs() : runs;
 }
 
-// Little more nodes than there are lives: where more are needed, another order is the better way to spend them.
+// Few more nodes than there are lives: where more are needed, what they tell of the moments that are hard leads to a better order to place
+// them.
 bool Arrange::dive(const std::vector<TaskId>& runs, const Limit& limit) {
   load(eased(runs));
+  const packing::Items items = items_now();
+  if (items.lower_bound > arena_ || !packing::exact_pays(items)) return false;
+  packing::Dives dives(items);
+  std::vector<Units> offsets;
+  if (!dive(items, dives, arena_, kDives, limit, offsets)) return false;
+  for (std::size_t l = 0; l < lives_.size(); ++l)
+    offset_[l] = items.item_of[l] < 0 ? 0 : offsets[at(items.item_of[l])];
+  return true;
+}
+
+packing::Items Arrange::items_now() const {
   std::vector<Interval> intervals;
   for (std::size_t l = 0; l < lives_.size(); ++l)
     intervals.push_back({.begin = first_[l], .end = last_[l] + 1, .bytes = lives_[l].size});
-  const packing::Items items = packing::make_items(intervals, 1);
-  if (items.lower_bound > arena_ || !packing::exact_pays(items)) return false;
-  packing::Exact exact(items);
+  return packing::make_items(intervals, 1);
+}
+
+bool Arrange::dive(const packing::Items& items, packing::Dives& dives, Units height, std::int64_t most,
+                   const Limit& limit, std::vector<Units>& offsets) const {
   const packing::Orders orders(items);
-  for (const std::int64_t order : kDives) {
-    if (limit.time_is_up()) return false;
-    packing::Budget budget{std::ssize(items.items) * 9 / 8, &limit};
-    std::vector<Units> offsets;
-    if (exact.search(arena_, orders.rank(order), budget, offsets) != packing::Answer::found) continue;
-    for (std::size_t l = 0; l < lives_.size(); ++l)
-      offset_[l] = items.item_of[l] < 0 ? 0 : offsets[at(items.item_of[l])];
-    return true;
+  for (std::int64_t k = 0; k < most && !limit.time_is_up(); ++k) {
+    packing::Budget budget{std::ssize(items.items) * 3 / 2, &limit};
+    const std::vector<std::int32_t> rank =
+        k < std::ssize(kFirst) ? orders.rank(kFirst[k])
+                               : orders.rank(static_cast<std::int64_t>(seed_) * kDives + k, dives.failures());
+    if (dives.search(height, rank, budget, offsets)) return true;
   }
   return false;
+}
+
+double Arrange::part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
+                          const Limit& limit) {
+  load(eased(runs));
+  const packing::Items items = items_now();
+  double least = std::numeric_limits<double>::infinity();
+  if (!packing::exact_pays(items)) return least;
+  packing::Dives dives(items);
+  std::vector<Units> offsets;
+  for (const double part : parts) {
+    const Units height = arena_ + static_cast<Units>(part * static_cast<double>(arena_));
+    if (!dive(items, dives, height, kQuickDives, limit, offsets)) break;
+    least = part;
+  }
+  return least;
 }
 
 bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds) {
@@ -418,8 +449,8 @@ std::optional<Plan> arranged(const Problem& problem, const Model& model, const s
   constexpr int kMost = 40;               // doublings
   for (int k = 0; k == 0 || (options.effort < 0 ? !limit.time_is_up() : k < kCounted); ++k) {
     Arrange arrange(model, arena, options.seed + static_cast<std::uint64_t>(k));
-    const bool dives = k % 2 == 0;
-    if (!(dives ? arrange.dive(runs, limit) : arrange.run(runs, limit, kRounds << std::min(k / 2, kMost))))
+    const bool dives = k % 4 != 3;
+    if (!(dives ? arrange.dive(runs, limit) : arrange.run(runs, limit, kRounds << std::min(k / 4, kMost))))
       continue;
     Timeline line(model);
     line.assign(arrange.runs(), 0);

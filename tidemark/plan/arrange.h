@@ -8,6 +8,7 @@
 #include "tidemark/base/random.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/model.h"
+#include "tidemark/plan/pack_dive.h"
 #include "tidemark/plan/pack_places.h"
 #include "tidemark/plan/solve.h"
 
@@ -25,6 +26,9 @@ class Arrange {
   // The same by the first branches of the exact search for offsets: what is packed so is packed at once, and another order is the better way to
   // go on than more of them.
   bool dive(const std::vector<TaskId>& runs, const Limit& limit);
+  // How much larger the arena would have to be for a few dives: the last of these parts of it, which fall, up to which they succeed. Infinity:
+  // with none.
+  double part_over(const std::vector<TaskId>& runs, std::span<const double> parts, const Limit& limit);
 
   // In their order now.
   std::vector<TaskId> runs() const;
@@ -51,6 +55,9 @@ class Arrange {
   };
 
   std::vector<TaskId> eased(const std::vector<TaskId>& runs);
+  packing::Items items_now() const;
+  bool dive(const packing::Items& items, packing::Dives& dives, Units height, std::int64_t most,
+            const Limit& limit, std::vector<Units>& offsets) const;
   void load(const std::vector<TaskId>& runs);
   void find_ties();
   std::int32_t add_life(Units size, std::int32_t maker);

@@ -345,11 +345,22 @@ class Solver {
     if (budget_ == kNoLimit) return false;
     Plan plan = plan_of(problem_, model_, runs);
     const Bytes arena = budget_ - model_.base;
-    pack(plan, 0.08);
+    const bool may_arrange = can_arrange(model_, options_);
+    pack(plan, may_arrange ? kToProbe : kToProbeAlone);
     if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
     const double over = static_cast<double>(plan.peak - budget_) / static_cast<double>(arena);
-    holes_ = can_arrange(model_, options_) && over > kHoles;
+    holes_ = may_arrange && over > kHoles;
+    if (holes_) fewer_ = fewer_for(runs);
     return holes_ || over > kFar;
+  }
+
+  // Live bytes fewer, of the arena, with which offsets and order can be looked for together.
+  double fewer_for(const std::vector<TaskId>& runs) {
+    Limit limit(options_.effort < 0 ? kToMeasure * options_.time_limit : options_.time_limit, -1);
+    limit.ask([this] { return go_on("offsets", best_); });
+    Arrange arrange(model_, budget_ - model_.base, options_.seed);
+    const double part = arrange.part_over(runs, kFewer, limit);
+    return part <= kFewer[0] ? part : kFewest;
   }
 
   // The same starts on each thread, other random numbers, a share of the rounds; the best of what they find, the first of equals: so the result
@@ -398,6 +409,7 @@ class Solver {
   // From a plan that may need more. Nothing: so few live bytes are not to be had.
   std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
                                    std::uint64_t again) {
+    const bool anew = again == 1;
     SearchOptions o = search_options(live);
     o.seed += again;
     Limit limit = limit_.rest(share);
@@ -405,7 +417,14 @@ class Solver {
     limit.watch(&stopped_);
     if (options_.progress) limit.ask([this] { return go_on("improve", best_); });
     Search search(model_, o, limit);
-    if (!search.start_from_offer(from)) return {};
+    if (anew) {
+      // What was best with more live bytes is far from the best with fewer, as a rule.
+      search.offer(from);
+      search.start();
+      if (!search.found()) return {};
+    } else if (!search.start_from_offer(from)) {
+      return {};
+    }
     search.improve([&] { return go_on("improve", search.best_seconds()); });
     limit_.spend(limit);
     return search.best();
@@ -415,7 +434,7 @@ class Solver {
   void fill_holes(std::vector<TaskId> from) {
     const auto arena = static_cast<double>(budget_ - model_.base);
     // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
-    double part = kFewer, few = 0, enough = 1;
+    double part = fewer_, few = 0, enough = 1;
     for (int k = 0; k < kPackings; ++k) {
       // Where rounds are counted, what is tried does not depend on the time.
       const bool late = options_.effort < 0 ? seconds_left() <= 0 : limit_.fraction() >= 1;
@@ -561,6 +580,7 @@ class Solver {
   bool none_exists_ = false;                               // every state was seen
   Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets
   Bytes least_below_ = std::numeric_limits<Bytes>::max();   // that go_below came to
+  double fewer_ = 0;  // live bytes, of the arena, with which offsets are looked for first
   double enough_on_threads_ = 0;
   std::optional<Plan> packed_;  // the fastest that fits with its offsets
 };
