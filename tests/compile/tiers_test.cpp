@@ -12,6 +12,7 @@
 #include "tidemark/compile/compile.h"
 #include "tidemark/compile/tiers.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
@@ -194,6 +195,49 @@ TEST(Tiers, StateOfAnySizeLivesOnDiskAtEveryBudget) {
     auto f = compile(scaled_step, {.memory = budget, .state = 1, .time_limit = 0.1, .tiers = {tier}});
     const Tensors got = f(state(), x);
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(bits(got[i]), bits(wanted[i])) << i;
+  }
+}
+
+// One after the other they take no more of it than one may: there are as many as the caller has shapes.
+template <typename F>
+void expect_shared_room(F f, Bytes budget, const TierSpec& tier) {
+  const Tensors p(8, full({32, 32}, 0.03));
+  const std::vector<std::int64_t> shapes{480, 464, 448};
+  auto all = compile(f, {.device = cpu({.threads = 1})});
+  auto few = compile(f, {.memory = budget,
+                         .device = cpu({.threads = 1}),
+                         .time_limit = 0.05,
+                         .tiers = {tier},
+                         .makers = false,
+                         .correct = false});
+  Bytes most = 0;
+  for (std::size_t k = 0; k < 2 * shapes.size(); ++k) {
+    const Tensor x = full({shapes[k % shapes.size()], 32}, 0.5);
+    EXPECT_EQ(bits(few(p, x).grad[0]), bits(all(p, x).grad[0]));
+    Bytes taken = 0;
+    for (const std::int64_t rows : shapes)
+      taken += few.plan_for(p, abstract({{rows, 32}, DType::f32})).tiers_measured()[0];
+    EXPECT_LE(taken, tier.bytes) << tier.name << ", run " << k;
+    most = std::max(most, taken);
+  }
+  EXPECT_GT(most, tier.bytes / 2) << "there is room for two";
+}
+
+TEST(Tiers, AllShapesShareTheirRoom) {
+  const auto layers = [](const Tensors& p, const Tensor& x) {
+    Tensor h = x;
+    for (const Tensor& w : p) h = tanh(matmul(h, w));
+    return mean(square(h));
+  };
+  const auto loop = [](const Tensors& p, const Tensor& x) {
+    return mean(square(scan(12, x, [&](const Tensor& s) { return tanh(matmul(s, p[0])) + 0.1 * s; })));
+  };
+  for (const bool on_disk : {false, true}) {
+    const auto tier = [&](Bytes bytes) {
+      return fast(on_disk ? disk(TIDEMARK_BINARY_DIR, bytes) : host(bytes));
+    };
+    expect_shared_room(value_and_grad(layers), 420_KiB, tier(256_KiB));
+    expect_shared_room(value_and_grad(loop), 760_KiB, tier(640_KiB));
   }
 }
 

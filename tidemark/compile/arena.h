@@ -22,6 +22,11 @@ struct SharedArena {
   // the device refuses.
   void hold(Bytes wanted, Bytes most);
   void release();
+  // For `user`, whose program is about to run: what the others have taken in tiers is given back where there is not room for all of it.
+  void make_room(const Compiled& user);
+
+ private:
+  static void put_away(Compiled& user);
 };
 
 }  // namespace tidemark

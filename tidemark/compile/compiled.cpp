@@ -182,6 +182,7 @@ void Compiled::ensure_executor() {
       start_correction();
     }
   }
+  arena_->make_room(*this);
   executor_ = std::make_unique<Executor>(program_, device_, arena_->memory, tiers_);
   if (verify_) executor_->verify_repeats();
 }

@@ -20,6 +20,7 @@ class LoopStore {
   void write(std::size_t k, const std::byte* from);
   void read(std::size_t k, std::byte* to);
   void wait(std::size_t k);
+  void close() { store_.reset(); }
   // Before an error leaves a kernel: nothing is under way behind it.
   void drain();
 

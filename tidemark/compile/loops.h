@@ -51,6 +51,8 @@ class TIDEMARK_API RegionCache {
   // What both kernels of the pair with this number (`store`) use; its states lie in that tier.
   std::shared_ptr<LoopStore> store(std::int64_t pair, const TierSpec& tier, Bytes state, std::int64_t count);
   std::int64_t new_store() { return next_store_++; }
+  // Their room is given back until the next run, which opens them again.
+  void close_stores();
 
  private:
   struct Expected {

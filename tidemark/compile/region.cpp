@@ -101,6 +101,10 @@ std::shared_ptr<LoopStore> RegionCache::store(std::int64_t pair, const TierSpec&
   return store;
 }
 
+void RegionCache::close_stores() {
+  for (auto& [pair, store] : stores_) store->close();
+}
+
 std::string RegionCache::key(const Graph& region, Bytes budget, const PoseOptions& options) {
   return fmt::format("{} {} {}", hash(region), budget, options.threads);
 }
