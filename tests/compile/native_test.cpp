@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <thread>
 
 #include "tests/compile/compare.h"
 #include "tests/front/random_body.h"
@@ -50,6 +52,38 @@ TEST(Native, MapsFoldsAndMoves) {
         },
         in);
   }
+}
+
+// Files that were cut short, or are another's, are made again; threads that want the same one do not disturb each other.
+TEST(Native, WhatLiesInTheFolderIsMadeAgainWhereItIsBroken) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(TIDEMARK_BINARY_DIR) / "native_cache_broken";
+  fs::remove_all(folder);
+  const Tensor x = wave({40, 7}, DType::f32, 0.3);
+  const auto f = [](const Tensor& x) { return sum(tanh(x * 0.5) + square(x), {1}); };
+  const Tensor wanted = compile(f)(x);
+  const auto run = [&] { expect_bits({compile(f, {.native = true, .native_cache = folder})(x)}, {wanted}); };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(run);
+  for (std::thread& t : threads) t.join();
+  std::vector<fs::path> libraries;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".so") libraries.push_back(entry.path());
+  }
+  ASSERT_EQ(libraries.size(), 1u);
+  const auto bytes = fs::file_size(libraries[0]);
+  for (const std::uintmax_t left : {bytes / 2, bytes - 1, std::uintmax_t{0}}) {
+    fs::resize_file(libraries[0], left);
+    run();
+    EXPECT_EQ(fs::file_size(libraries[0]), bytes);
+  }
+  fs::copy_file("/proc/self/exe", libraries[0], fs::copy_options::overwrite_existing);
+  run();
+  EXPECT_EQ(fs::file_size(libraries[0]), bytes);
+  fs::remove(libraries[0]);
+  fs::create_directories(libraries[0] / "x");
+  EXPECT_THROW(run(), Error);
+  fs::remove_all(folder);
 }
 
 // What an op's kernel does must be what is written out for it, in either type; ops that are left to the executor pass.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -75,6 +78,19 @@ void compile(const fs::path& source, const fs::path& library, const fs::path& lo
        words_of.substr(0, 400));
 }
 
+// Whether the file ends where it says it does: one that was cut short is mapped all the same, and ends the program by SIGBUS.
+bool is_whole(const fs::path& library) {
+  std::error_code error;
+  if (!fs::is_regular_file(library, error)) return false;
+  Elf64_Ehdr head{};
+  std::ifstream in(library, std::ios::binary);
+  if (!in.read(reinterpret_cast<char*>(&head), sizeof(head))) return false;
+  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  // Compilers put the table of sections at the end.
+  const std::uint64_t end = head.e_shoff + std::uint64_t{head.e_shnum} * head.e_shentsize;
+  return end >= sizeof(head) && fs::file_size(library, error) >= end && !error;
+}
+
 class Native final : public Kernel {
  public:
   using Entry = void (*)(unsigned char* const*, unsigned char*);
@@ -116,17 +132,31 @@ std::shared_ptr<const Kernel> load_native(const std::string& text, Bytes arena_b
   for (const char* flag : kFlags) key += flag;
   const std::string name = hash_of(key);
   const fs::path library = folder / (name + ".so");
-  if (!fs::exists(library)) {
-    // Under names of this process until it is whole: another one may do the same.
-    const std::string own = fmt::format("{}.{}", name, getpid());
+  const auto make = [&] {
+    // Under names of this call's own until it is whole: another process or thread may do the same.
+    static std::atomic<int> calls{0};
+    const std::string own = fmt::format("{}.{}.{}", name, getpid(), calls++);
     const fs::path source = folder / (own + ".cpp"), made = folder / (own + ".so"),
                    log = folder / (own + ".log");
     std::ofstream(source) << text;
     compile(source, made, log, options.compiler);
-    fs::rename(made, library);
-    std::error_code ignored;
+    std::error_code failed, ignored;
+    fs::rename(made, library, failed);
     fs::rename(source, folder / (name + ".cpp"), ignored);
     fs::remove(log, ignored);
+    if (!failed) return;
+    fs::remove(made, ignored);
+    fail(Error::Kind::io, "[native] cannot write {}: {}; remove what lies there", library.string(),
+         failed.message());
+  };
+  if (!is_whole(library)) {
+    make();
+  } else {
+    try {
+      return std::make_shared<Native>(library, arena_bytes, options.entry);
+    } catch (const Error&) {
+      make();  // what lay there was no library of ours
+    }
   }
   return std::make_shared<Native>(library, arena_bytes, options.entry);
 }
