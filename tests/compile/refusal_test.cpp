@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
 #include "tidemark/front/grad.h"
@@ -152,6 +154,23 @@ std::string refused(const CompileOptions& options) {
     return e.what();
   }
   return "";
+}
+
+TEST(Refusal, ElementwiseOpsOneByOneAreTried) {
+  const auto chain = [](const Tensor& w, const Tensor& x) {
+    Tensor h = x;
+    for (int i = 0; i < 8; ++i) h = tanh(h * w) + 0.5 * h;
+    return mean(square(h));
+  };
+  const Tensor w = full({16}, 0.3), x = full({64, 16}, 0.5);
+  CompileOptions options{.memory = 0.5, .device = cpu({.threads = 1}), .time_limit = 0.2, .correct = false};
+  EXPECT_THAT([&] { compile(value_and_grad(chain), options).plan_for(w, x); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr(".passes = {.fuse = false} (")));
+  options.passes = {.fuse = false};
+  const auto all = compile(value_and_grad(chain), {.device = cpu({.threads = 1})})(w, x);
+  const auto half = compile(value_and_grad(chain), options)(w, x);
+  EXPECT_EQ(to_string(half.value), to_string(all.value));
+  EXPECT_TRUE(std::ranges::equal(half.grad.data<float>(), all.grad.data<float>()));
 }
 
 TEST(Pins, ThatMakeABudgetImpossibleAreNamed) {

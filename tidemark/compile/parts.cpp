@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "tidemark/base/text.h"
 #include "tidemark/compile/compile.h"
@@ -286,6 +287,7 @@ class Changes {
     if (tiers_.empty() && plan::resident_bytes(whole) > options_.memory.bytes) return "";
     const int parts = std::max(options_.micro_batches.parts, 1);
     std::string text = without_pins(parts);
+    offer_single_ops(parts);
     if (options_.micro_batches.parts == 1) more_parts(most_parts(whole));
     if (tiers_.empty() && !options_.native) {
       offer_host(parts);
@@ -357,6 +359,12 @@ class Changes {
         "it fits without the pin{} {}; remove {}, or raise the budget{}", named.size() > 1 ? "s" : "",
         join(named, ", and "), named.size() > 1 ? "them" : "it",
         least ? " to " + format_bytes(rounded_up(least->planned.plan.peak), wanted.bytes) : "");
+  }
+  // One kernel for a chain of elementwise ops makes all of its values that are wanted later at once. Bits are the same.
+  void offer_single_ops(int parts) {
+    if (!std::exchange(options_.passes.fuse, false)) return;
+    offer(parts, ".passes = {.fuse = false}");
+    options_.passes.fuse = true;
   }
   // A tier of the host's with as much room as a plan for a vast one used, or a little more: planned with just that.
   void offer_host(int parts) {
