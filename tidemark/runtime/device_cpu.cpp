@@ -36,8 +36,10 @@ class Cpu final : public Device, public std::enable_shared_from_this<Cpu> {
       fail(Error::Kind::device, "[cpu] cannot protect the page behind the arena");
     }
     if (mapped >= 4_MiB) madvise(base, static_cast<std::size_t>(mapped), MADV_HUGEPAGE);
-    now_ += bytes;
-    peak_ = std::max<Bytes>(peak_, now_);
+    const Bytes now = now_ += bytes;
+    Bytes most = peak_;
+    while (most < now && !peak_.compare_exchange_weak(most, now)) {
+    }
     auto self = shared_from_this();
     return {first + (mapped - used), [self, base, mapped, page, bytes](std::byte*) {
               munmap(base, static_cast<std::size_t>(mapped + page));
@@ -51,8 +53,7 @@ class Cpu final : public Device, public std::enable_shared_from_this<Cpu> {
 
  private:
   int threads_;
-  std::atomic<Bytes> now_{0};
-  Bytes peak_ = 0;
+  std::atomic<Bytes> now_{0}, peak_{0};
 };
 
 class Null final : public Device {
