@@ -23,8 +23,8 @@ class Arrange {
   // routes): what has no place takes one from others, those that are easiest to place again; who was hard to place is dear to move; and the
   // order changes with it.
   bool run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds);
-  // The same by the first branches of the exact search for offsets: what is packed so is packed at once, and another order is the better way to
-  // go on than more of them.
+  // The same by dives, a few of them in other orders after where the first ones failed: then another order of the runs is the better way to go
+  // on.
   bool dive(const std::vector<TaskId>& runs, const Limit& limit);
   // How much larger the arena would have to be for a few dives: the last of these parts of it, which fall, up to which they succeed. Infinity:
   // with none.
@@ -100,7 +100,8 @@ class Arrange {
 
 // Whether the order may change at all, and each round, which looks at all that have a place, is short enough.
 bool can_arrange(const Model& model, const Options& options);
-// The plan of these runs, in this order or another, with offsets inside the arena: both ways in turn, from several orders, longer each time.
+// The plan of these runs, in this order or another, with offsets inside the arena: by dives from several orders, and now and then by ejection,
+// longer each time.
 // None where none was found; with `effort`, after a fixed number of rounds.
 std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
                              Bytes arena, const Options& options, const Limit& limit);

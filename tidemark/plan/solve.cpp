@@ -360,7 +360,8 @@ class Solver {
     limit.ask([this] { return go_on("offsets", best_); });
     Arrange arrange(model_, budget_ - model_.base, options_.seed);
     const double part = arrange.part_over(runs, kFewer, limit);
-    return part <= kFewer[0] ? part : kFewest;
+    if (part > kFewer[0]) return kFewest;
+    return part <= kUpTo ? kOptimism * part : part;
   }
 
   // The same starts on each thread, other random numbers, a share of the rounds; the best of what they find, the first of equals: so the result

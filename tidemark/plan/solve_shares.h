@@ -22,6 +22,8 @@ inline constexpr double kHoles = 0.0125;  // the same where the order can change
 // many more where it turns out otherwise; and too few to try.
 inline constexpr double kFewer[] = {0.02, 0.015, 0.011, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.025;
 inline constexpr double kFewerStill = 0.006, kLeastFewer = 0.002;
+// Where few fewer do for the few dives that measure it, fewer still do for many.
+inline constexpr double kOptimism = 0.8, kUpTo = 0.011;
 inline constexpr double kToMeasure = 0.1;  // of the time limit, at most, to find out which of them
 inline constexpr double kPartOver =
     0.5;  // of the bytes that packing leaves over: so many fewer for the next try
