@@ -23,10 +23,8 @@ constexpr std::int64_t kBetweenTrades = 64;  // rounds
 constexpr double kWorthRepair =
     0.5;  // of the bytes that are over, left by a better order: drops may do the rest
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
-constexpr std::size_t kBlended = 3, kMostBlends = 25;   // stretches taken over at once, and tried in one go
-// Rounds from one run moved to the next, at most: next to the other moves it takes no time.
-constexpr double kSeldom = 4;
-constexpr std::int64_t kBetweenSettled = 16;            // rounds
+constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
+constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
 constexpr int kSpikes = 32;                             // runs that are put off
 constexpr std::int64_t kOrderStates = 2000;             // of the search for the order of least peak
 constexpr std::int64_t kBetweenQuestions = 16;          // rounds, whether to go on
@@ -391,7 +389,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   double current = seconds_now(), least = current;
   const bool reorders = options_.reorder && model_->tasks <= kMiddling;
   std::int64_t round = 0, last_success = 0, last_stitched = 0;
-  between_relocated_ = kSeldom;  // each start has its own order
+  between_relocated_ = kOften;  // each start has its own order
   while (limit_->fraction() < until && !limit_->time_is_up() && best_seconds_ > options_.enough &&
          (length > 0 ? round < length : round <= 2 * last_success + kPatience) && limit_->spend_round()) {
     ++round;
@@ -417,8 +415,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       const double was = line_.seconds();
       const bool moved = improve_.relocate(slack);
       const bool better = moved && line_.seconds() < was;
-      between_relocated_ =
-          std::clamp(better ? between_relocated_ / 2 : between_relocated_ * 1.3, 1.0, kSeldom);
+      between_relocated_ = std::clamp(better ? between_relocated_ / 2 : between_relocated_ * 1.3, 2.0, 192.0);
       until_relocated_ = static_cast<std::int64_t>(between_relocated_);
       changed |= moved;
     }
@@ -427,7 +424,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       current = seconds_now();
       consider();
     }
-    if (round % kBetweenSettled == 0 && !copies && model_->tasks <= kMiddling) {
+    if (round % 32 == 0 && !copies && model_->tasks <= kMiddling) {
       settle();
       line_.forget_log();
       current = seconds_now();

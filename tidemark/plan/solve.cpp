@@ -28,6 +28,7 @@ namespace {
 using namespace shares;
 
 constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
   Timeline line(model);
@@ -202,7 +203,7 @@ class Solver {
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
     const auto ask = [&](const char* phase) { return go_on(phase, search.best_seconds()); };
     ask("start");
-    double probe = !options_.offsets || holes_ ? 1 : kProbe;
+    double probe = !options_.offsets ? kNever : holes_ ? 1 : kProbe;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
       improve_on_threads(search, o, limit);
     } else {
