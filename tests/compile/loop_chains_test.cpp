@@ -75,7 +75,6 @@ TEST(LoopChains, TheSameBitsThePromisedPeakAndNativeCodeAlike) {
   EXPECT_GT(chained, 0);
 }
 
-// Tapes are laid out from its end.
 // Two loops of steps whose values are worth keeping.
 auto with_tapes(const Tensors& in) {
   return value_and_grad([](const Tensors& t) {
@@ -104,6 +103,7 @@ TEST(LoopChains, MoreBytesAreNotSlower) {
   }
 }
 
+// Tapes are laid out from its end.
 TEST(LoopChains, WhatIsBesideAnAreaIsAligned) {
   const Tensors in = waves();
   const std::vector<double> wanted = bits(flatten(with_tapes(in)));

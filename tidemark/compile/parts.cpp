@@ -363,7 +363,7 @@ class Changes {
   // One kernel for a chain of elementwise ops makes all of its values that are wanted later at once. Bits are the same.
   void offer_single_ops(int parts) {
     if (!std::exchange(options_.passes.fuse, false)) return;
-    offer(parts, ".passes = {.fuse = false}");
+    offer(parts, ".passes.fuse = false");
     options_.passes.fuse = true;
   }
   // A tier of the host's with as much room as a plan for a vast one used, or a little more: planned with just that.

@@ -71,9 +71,13 @@ std::string cure(const Posed& posed, const plan::Plan& plan, const Meeting& met,
   }
   std::vector<std::string> helps;
   if (enough) {
+    const bool waits = options.atomic && options.state > 0 &&
+                       std::any_of(options.tiers.begin(), options.tiers.end(),
+                                   [](const TierSpec& tier) { return tier.can_fail(); });
     helps.push_back(fmt::format(
-        "a budget of {} ({:+.1f} %)", format_bytes(*enough, plan.budget),
-        100.0 * (static_cast<double>(*enough) / static_cast<double>(std::max<Bytes>(plan.budget, 1)) - 1)));
+        "a budget of {} ({:+.1f} %{})", format_bytes(*enough, plan.budget),
+        100.0 * (static_cast<double>(*enough) / static_cast<double>(std::max<Bytes>(plan.budget, 1)) - 1),
+        waits ? ", or more where updates wait for copies that can fail" : ""));
   } else if (plan.peak_bound && options.micro_batches.parts != 0 && !has_loops(posed.binding.graph)) {
     helps.push_back(
         fmt::format("a larger budget (none below {} can do)", format_bytes(rounded_up(*plan.peak_bound))));

@@ -26,8 +26,8 @@ constexpr double kLonger = 2;         // places that a life of the mean size may
 constexpr double kEasy[] = {0.5, 0.6, 0.75};  // of the arena: live bytes that find their places, in turn
 constexpr std::int64_t kToEase = 30;          // changes of the order for each run, to get there
 constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
-constexpr std::int64_t kFirst[] = {1,
-                                   0};  // the orders to place what they make that most often succeed at once
+// The orders to place what they make that most often succeed at once.
+constexpr std::int64_t kFirst[] = {1, 0};
 constexpr double kSecondsALife = 1e-8;       // of each round
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
 
@@ -355,22 +355,30 @@ packing::Items Arrange::items_now() const {
 bool Arrange::dive(const packing::Items& items, packing::Dives& dives, Units height, std::int64_t most,
                    const Limit& limit, std::vector<Units>& offsets) const {
   const packing::Orders orders(items);
+  const auto number = [&](std::int64_t k) {
+    return static_cast<std::int64_t>(seed_ * static_cast<std::uint64_t>(kDives) +
+                                     static_cast<std::uint64_t>(k));
+  };
   for (std::int64_t k = 0; k < most && !limit.time_is_up(); ++k) {
     packing::Budget budget{std::ssize(items.items) * 3 / 2, &limit};
     const std::vector<std::int32_t> rank =
-        k < std::ssize(kFirst) ? orders.rank(kFirst[k])
-                               : orders.rank(static_cast<std::int64_t>(seed_) * kDives + k, dives.failures());
+        k < std::ssize(kFirst) ? orders.rank(kFirst[k]) : orders.rank(number(k), dives.failures());
     if (dives.search(height, rank, budget, offsets)) return true;
   }
   return false;
 }
 
-double Arrange::part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
-                          const Limit& limit) {
+bool Arrange::dives_pay(const std::vector<TaskId>& runs) {
+  load(runs);
+  return packing::exact_pays(items_now());
+}
+
+std::optional<double> Arrange::part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
+                                         const Limit& limit) {
   load(eased(runs));
   const packing::Items items = items_now();
+  if (!packing::exact_pays(items)) return std::nullopt;
   double least = std::numeric_limits<double>::infinity();
-  if (!packing::exact_pays(items)) return least;
   packing::Dives dives(items);
   std::vector<Units> offsets;
   for (const double part : parts) {
@@ -378,6 +386,7 @@ double Arrange::part_over(const std::vector<TaskId>& runs, std::span<const doubl
     if (!dive(items, dives, height, kQuickDives, limit, offsets)) break;
     least = part;
   }
+  if (least > parts[0] && limit.time_is_up()) return std::nullopt;
   return least;
 }
 
@@ -445,12 +454,15 @@ bool can_arrange(const Model& model, const Options& options) {
 std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,
                              Bytes arena, const Options& options, const Limit& limit) {
   constexpr std::int64_t kRounds = 4000;  // of the first ejection
-  constexpr int kCounted = 6;             // tries, where rounds are counted
   constexpr int kMost = 40;               // doublings
-  for (int k = 0; k == 0 || (options.effort < 0 ? !limit.time_is_up() : k < kCounted); ++k) {
+  const bool pays = Arrange(model, arena, options.seed).dives_pay(runs);
+  const int counted = pays ? 6 : 3;  // tries, where rounds are counted
+  int ejections = 0;
+  for (int k = 0; k == 0 || (options.effort < 0 ? !limit.time_is_up() : k < counted); ++k) {
     Arrange arrange(model, arena, options.seed + static_cast<std::uint64_t>(k));
-    const bool dives = k % 4 != 3;
-    if (!(dives ? arrange.dive(runs, limit) : arrange.run(runs, limit, kRounds << std::min(k / 4, kMost))))
+    const bool dives = pays && k % 4 != 3;
+    if (!(dives ? arrange.dive(runs, limit)
+                : arrange.run(runs, limit, kRounds << std::min(ejections++, kMost))))
       continue;
     Timeline line(model);
     line.assign(arrange.runs(), 0);

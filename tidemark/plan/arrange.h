@@ -23,12 +23,14 @@ class Arrange {
   // routes): what has no place takes one from others, those that are easiest to place again; who was hard to place is dear to move; and the
   // order changes with it.
   bool run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds);
-  // The same by dives, a few of them in other orders after where the first ones failed: then another order of the runs is the better way to go
-  // on.
+  // The same by dives, the later ones in orders after where the first ones failed; then another order of the runs is the better way to go on.
   bool dive(const std::vector<TaskId>& runs, const Limit& limit);
+  // Whether what they make is few enough to dive with.
+  bool dives_pay(const std::vector<TaskId>& runs);
   // How much larger the arena would have to be for a few dives: the last of these parts of it, which fall, up to which they succeed. Infinity:
-  // with none.
-  double part_over(const std::vector<TaskId>& runs, std::span<const double> parts, const Limit& limit);
+  // with none; nothing: it was not measured, for dives do not pay or the limit came first.
+  std::optional<double> part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
+                                  const Limit& limit);
 
   // In their order now.
   std::vector<TaskId> runs() const;

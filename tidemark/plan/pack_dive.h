@@ -1,5 +1,5 @@
 // The first branches of an exact search for offsets, a few microseconds each: where a packing of nearly full height is looked for again and
-// again, in other orders, what is found is found there. Bottom up as pack_exact.h, without its proofs. Internal to pack and arrange.
+// again, in other orders, what is found is found there. Bottom up as pack_exact.h, without its proofs. Internal to arrange.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ class Dives {
   // Items count with their greatest height all along. Where exact_pays: it keeps the pairs that are live together.
   explicit Dives(const Items& items);
 
-  // Whether it found offsets below `height` within the budget; no says nothing. Of those that can lie lowest, the item of the lowest rank is
+  // Whether it found offsets with all tops up to `height` within the budget; no says nothing. Of those that can lie lowest, the item of the lowest rank is
   // put there first.
   bool search(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets);
   // Per item: how often a section that it lives in was the end of a branch, lately above all.

@@ -2,12 +2,10 @@
 #include "tidemark/plan/solve.h"
 
 #include <atomic>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/arrange.h"
@@ -19,6 +17,7 @@
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/search.h"
+#include "tidemark/plan/search_threads.h"
 #include "tidemark/plan/solve_shares.h"
 #include "tidemark/plan/stand_ins.h"
 
@@ -205,7 +204,12 @@ class Solver {
     ask("start");
     double probe = !options_.offsets ? kNever : holes_ ? 1 : kProbe;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
-      improve_on_threads(search, o, limit);
+      improve_on_threads(
+          search, model_, o, limit,
+          {.count = options_.threads, .counted = options_.effort >= 0, .go_on = [&](Search& first) {
+             prove_early(first);
+             return go_on("improve", first.best_seconds());
+           }});
     } else {
       search.improve([&] {
         if (limit.fraction() > probe && search.found()) {
@@ -360,49 +364,10 @@ class Solver {
     Limit limit(options_.effort < 0 ? kToMeasure * options_.time_limit : options_.time_limit, -1);
     limit.ask([this] { return go_on("offsets", best_); });
     Arrange arrange(model_, budget_ - model_.base, options_.seed);
-    const double part = arrange.part_over(runs, kFewer, limit);
-    if (part > kFewer[0]) return kFewest;
-    return part <= kUpTo ? kOptimism * part : part;
-  }
-
-  // The same starts on each thread, other random numbers, a share of the rounds; the best of what they find, the first of equals: so the result
-  // depends on seed, effort and threads alone. The caller's thread is one of them and tells of the progress.
-  void improve_on_threads(Search& search, SearchOptions o, const Limit& limit) {
-    const auto count = static_cast<std::size_t>(options_.threads);
-    std::vector<Limit> limits(count, limit.share(options_.threads));
-    std::vector<std::unique_ptr<Search>> searches;
-    for (std::size_t k = 0; k < count; ++k) {
-      if (k > 0) limits[k].ask({});  // the caller's thread does
-      o.seed = options_.seed + 1000 * k;
-      o.enough = enough();
-      searches.push_back(std::make_unique<Search>(model_, o, limits[k]));
-      searches.back()->adopt(search);
-    }
-    std::atomic<bool> stop = false;
-    std::vector<std::exception_ptr> failures(count);
-    const auto work = [&](std::size_t k) {
-      try {
-        searches[k]->improve([&] {
-          if (k > 0) return !stop.load();
-          prove_early(*searches[0]);
-          return go_on("improve", searches[0]->best_seconds()) && !stop.load();
-        });
-      } catch (...) {
-        failures[k] = std::current_exception();
-      }
-      // With rounds to spend, each spends its own, or the result would depend on who is first.
-      if (options_.effort < 0 && (searches[k]->best_seconds() <= enough_on_threads_ || k == 0)) stop = true;
-    };
-    enough_on_threads_ = enough();
-    {
-      std::vector<std::jthread> others;
-      for (std::size_t k = 1; k < count; ++k) others.emplace_back(work, k);
-      work(0);
-    }
-    for (std::size_t k = 0; k < count; ++k) {
-      if (failures[k]) std::rethrow_exception(failures[k]);
-      search.adopt_best(*searches[k]);
-    }
+    const std::optional<double> part = arrange.part_over(runs, kFewer, limit);
+    if (!part) return kFewerAsARule;
+    if (*part > kFewer[0]) return kFewest;
+    return *part <= kUpTo ? kOptimism * *part : *part;
   }
 
   // What is left until the bound needs it.
@@ -582,8 +547,7 @@ class Solver {
   bool none_exists_ = false;                               // every state was seen
   Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets
   Bytes least_below_ = std::numeric_limits<Bytes>::max();   // that go_below came to
-  double fewer_ = 0;  // live bytes, of the arena, with which offsets are looked for first
-  double enough_on_threads_ = 0;
+  double fewer_ = 0;            // live bytes, of the arena, with which offsets are looked for first
   std::optional<Plan> packed_;  // the fastest that fits with its offsets
 };
 

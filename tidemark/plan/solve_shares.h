@@ -18,10 +18,10 @@ inline constexpr double kToProbe = 0.02, kToProbeAlone = 0.08;
 inline constexpr double kLate = 0.8;    // of the search's time: too late to search again
 inline constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
-// Of the arena: live bytes fewer with which the order may do the rest, to be tried from the most on; more than these where they do not do; so
-// many more where it turns out otherwise; and too few to try.
+// Of the arena: live bytes fewer with which the order may do the rest, to be tried from the most on; more than these where they do not do;
+// those that do as a rule; so many more where it turns out otherwise; and too few to try.
 inline constexpr double kFewer[] = {0.02, 0.015, 0.011, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.025;
-inline constexpr double kFewerStill = 0.006, kLeastFewer = 0.002;
+inline constexpr double kFewerAsARule = 0.018, kFewerStill = 0.006, kLeastFewer = 0.002;
 // Where few fewer do for the few dives that measure it, fewer still do for many.
 inline constexpr double kOptimism = 0.8, kUpTo = 0.011;
 inline constexpr double kToMeasure = 0.1;  // of the time limit, at most, to find out which of them

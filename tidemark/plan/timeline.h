@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "tidemark/plan/event_list.h"
 #include "tidemark/plan/model.h"
 #include "tidemark/plan/profile.h"
@@ -98,7 +100,8 @@ class Timeline {
       return;
     }
     const std::int32_t behind = list.front().slot + 1;
-    spans_[static_cast<std::size_t>(b)] = {behind, static_cast<std::uint32_t>(list.back().slot - behind)};
+    const std::int32_t inner = std::max(0, list.back().slot - behind);
+    spans_[static_cast<std::size_t>(b)] = {behind, static_cast<std::uint32_t>(inner)};
   }
   Bytes credit_at(std::int32_t slot) const;
   void refresh_credit(std::int32_t slot);
