@@ -37,7 +37,7 @@ struct Posed {
   std::vector<Maker> makers{};  // of its optional tasks
   // Of the tasks when makers were looked for: which are on offer depends on them, so that a plan file has them too.
   std::vector<double> maker_seconds{};
-  // By which areas of loops were found to fit the budget, before tiers, pins and makers were added; may be null, and no plan of what it became since.
+  // By which areas of loops were found to fit the budget, before tiers and makers were added; may be null, and no plan of what it became since.
   std::shared_ptr<const plan::Plan> known{};
 };
 // The graph's updates must be placed (place_updates) and its layouts chosen.

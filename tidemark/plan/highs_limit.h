@@ -1,4 +1,4 @@
-// Ends a run of HiGHS when a Limit says so: by process CPU, or because somebody stopped the planner. HiGHS' own limit is the clock's.
+// Ends a run of HiGHS when a Limit says so: by the planner's clock, or because somebody stopped the planner. HiGHS' own limit is the clock's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ namespace tidemark::plan {
 inline void heed_limit(void* highs, const Limit& limit) {
   const HighsCCallbackType ask = [](int, const char*, const HighsCallbackDataOut*, HighsCallbackDataIn* in,
                                     void* of) {
-    worked(1, 1e-5);  // an iteration of a small program
+    worked(1, 5e-5);  // an iteration of a program of a few thousand rows
     if (in != nullptr) in->user_interrupt = static_cast<const Limit*>(of)->time_is_up() ? 1 : 0;
   };
   Highs_setCallback(highs, ask, const_cast<Limit*>(&limit));

@@ -50,7 +50,7 @@ struct Plan {
   bool lossy = false;
   std::optional<Bytes> smallest_peak;  // for infeasible: the least found
   std::string reason;                  // for infeasible and timed_out: why, for people
-  double solve_seconds = 0;            // process CPU
+  double solve_seconds = 0;            // of the planner's clock: process CPU, or work counted (cpu_clock.h)
   Proof proof;
 };
 

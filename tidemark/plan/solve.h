@@ -17,7 +17,7 @@ struct Progress {
 
 struct Options {
   Bytes budget = -1;        // -1: no limit
-  double time_limit = 1.0;  // process CPU seconds
+  double time_limit = 1.0;  // of the planner's clock: process CPU seconds, or work counted (cpu_clock.h)
   // Rounds of search; the result depends on seed and effort alone when the time limit is not reached. -1: until time_limit.
   std::int64_t effort = -1;
   // Each searches on its own and the best is taken; they share time_limit and effort, so more of them save time on the clock, not CPU seconds.
