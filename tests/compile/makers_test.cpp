@@ -10,7 +10,9 @@
 #include "tests/compile/small_nets.h"
 #include "tidemark/base/random.h"
 #include "tidemark/compile/compile.h"
+#include "tidemark/compile/loops.h"
 #include "tidemark/front/grad.h"
+#include "tidemark/front/scan.h"
 #include "tidemark/ops/elementwise.h"
 #include "tidemark/ops/matmul.h"
 #include "tidemark/ops/reduce.h"
@@ -257,6 +259,41 @@ TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
   EXPECT_LE(c.peak_measured(), budget);
   EXPECT_EQ(c.peak_measured(), c.peak_predicted());
   for (std::size_t i = 0; i < p.w.size(); ++i) EXPECT_EQ(bits(again.grad.w[i]), bits(dense.grad.w[i]));
+  // Its predictions are checked as any plan's are, and no plan that comes of that takes up such a codec again.
+  for (int run = 0; run < 40; ++run) {
+    const auto later = f(positive, ones);
+    c.wait_for_correction();
+    ASSERT_EQ(bits(later.grad.w[0]), bits(dense.grad.w[0])) << run;
+    ASSERT_EQ(runs(c, "encode zeros"), 0) << run;
+    ASSERT_EQ(c.peak_measured(), c.peak_predicted());
+    ASSERT_EQ(plan::check(c.problem(), c.plan()), "");
+  }
+  EXPECT_GT(c.prediction().measured, 0);
+  EXPECT_EQ(c.notes().size(), 1u);
+}
+
+// A loop runs its step as one task, which cannot start over: no codec is posed inside.
+TEST(Makers, NoneAreInsideTheStepsOfLoops) {
+  const auto f = value_and_grad([](const Tensor& w, const Tensor& x) {
+    return sum(square(scan(12, x, [&](const Tensor& u) { return relu(matmul(relu(matmul(u, w)), w)) + u; })));
+  });
+  const Tensor w = full({64, 64}, -0.01), x = full({128, 64}, 0.5);
+  auto all = compile(f, {.device = two_threads(), .correct = false});
+  const Graph& g = all.plan_for(w, x).graph();
+  PoseOptions options{.threads = 2, .regions = std::make_shared<RegionCache>()};
+  int steps = 0;
+  for (const Node& n : g.nodes) {
+    if (!is_loop(*n.op)) continue;
+    for (const Graph& region : n.regions) {
+      for (const Bytes budget : {RegionCache::kWhatever, RegionCache::kLeast}) {
+        const PlannedRegion& planned = options.regions->at(region, budget, options);
+        EXPECT_TRUE(planned.posed->makers.empty());
+        for (const auto& kernel : planned.posed->binding.kernel_of_task) EXPECT_FALSE(kernel->can_overflow());
+        ++steps;
+      }
+    }
+  }
+  EXPECT_GT(steps, 0);
 }
 
 // Whatever the solver would choose: each maker that is offered gives the bits that it stands in for.

@@ -14,6 +14,7 @@
 #include "tidemark/compile/parts.h"
 #include "tidemark/compile/plan_notes.h"
 #include "tidemark/compile/planning.h"
+#include "tidemark/compile/tiers.h"
 #include "tidemark/emit/emit.h"
 #include "tidemark/front/eager.h"
 #include "tidemark/store/checksum.h"
@@ -134,6 +135,7 @@ void Compiled::start_correction() {
   correction_ = std::make_unique<Correction>(problem().tasks.size(), [this, fastest = MeasuredPlan{}](const Correction::Learned& learned, const std::function<bool()>& stop) mutable {
     Correction::Replanned next{.posed = posed_, .profile = profile_, .planned = {}};
     correct(next.posed, next.profile, learned.times, device_->threads());
+    if (overflowed_) leave_overflowing(next.posed);
     CompileOptions options = options_;
     if (options.memory.kind == Budget::Kind::minimum) options.memory = plan_.peak;
     next.planned = plan_again(next.posed, options, tiers_, {.from = &plan_, .stop = stop});
@@ -295,9 +297,11 @@ Tensors Compiled::run(const Tensors& arguments, std::span<const char> given_up, 
     // What a codec made did not fit its slot. Nothing has been updated: the step starts over under the plan without such codecs.
     notes_.push_back(fmt::format("'{}' did not fit its slot; the step started over without codecs that can overflow, {:.3g} s a step instead of {:.3g}",
                                  executor_->overflowed(), fallback_->plan.seconds, plan_.seconds));
-    // Planning again might take up the codec anew.
+    // What was measured and planned is of the plan that is left; corrections of the other begin anew, without such codecs.
     correction_.reset();
+    overflowed_ = true;
     adopt(Planned(*fallback_));
+    start_correction();
     storages.clear();
     return run(arguments, given_up, timeline);
   }

@@ -196,6 +196,7 @@ class TIDEMARK_API Compiled {
   std::vector<void*> residents_;
   std::vector<TierSpec> tiers_;
   bool verify_ = false;
+  bool overflowed_ = false;  // a codec's slot was too small once: no plan counts on such slots any more
   // By input, for those that live in a disk tier: where one that is updated lay after the last run; a copy of one that is only read,
   // and the checksum by which the next call sees that it is the same.
   struct OnDisk {
