@@ -24,6 +24,7 @@ struct Settings {
   std::string rows = "*";  // globs on "h200/resnet50@60", with commas between them
   std::string planner = "solve";
   int repeat = 5;
+  std::uint64_t seed = 0;  // of the first; the others follow
   double time = -1;  // instead of each row's own
   bool offsets = false;
   bool zoo = false, against = true;
@@ -31,7 +32,8 @@ struct Settings {
 
 int usage() {
   fmt::print(
-      "bench_plan [--rows GLOB,...] [--repeat N] [--time SECONDS] [--planner NAME] [--offsets]\n"
+      "bench_plan [--rows GLOB,...] [--repeat N] [--seed FIRST] [--time SECONDS] [--planner NAME] "
+      "[--offsets]\n"
       "bench_plan --zoo [--alone] [--rows GLOB] [--time SECONDS]\n"
       "  GLOB is matched against folder/problem@percent, e.g. 'h200/*@60' or '*fcn8*,*unet*', 'zoo/unet@*'\n"
       "  --offsets: every row a second time, packed\n"
@@ -62,7 +64,7 @@ Measured measure(const plan::Problem& problem, const Reference& row, const Setti
     options.budget = plan::budget_at(problem, row.percent / 100.0);
     options.time_limit = settings.time > 0 ? settings.time : row.seconds;
     options.offsets = offsets;
-    options.seed = static_cast<std::uint64_t>(i);
+    options.seed = settings.seed + static_cast<std::uint64_t>(i);
     const double begin = plan::cpu_seconds();
     const plan::Plan plan = plan::run_planner(planner, problem, options);
     seconds.push_back(plan::cpu_seconds() - begin);
@@ -181,6 +183,8 @@ int main(int argc, char** argv) {
       settings.planner = value;
     } else if (name == "--repeat") {
       settings.repeat = std::max(1, std::atoi(value));
+    } else if (name == "--seed") {
+      settings.seed = std::strtoull(value, nullptr, 10);
     } else if (name == "--time") {
       settings.time = std::atof(value);
     } else {

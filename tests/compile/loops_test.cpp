@@ -380,6 +380,22 @@ TEST(Loops, BranchesLoopsOfUnknownLengthAndCallsCompile) {
   expect_bits(flatten(tight(in)), flatten(step(in)));
 }
 
+// A derivative makes another loop of the one that was named: pins and explain find it all the same.
+TEST(Loops, ResultsKeepTheirNames) {
+  const auto f = [](const Tensors& in) {
+    const auto wind = [&](const Tensor& u) { return u + 0.1 * tanh(roll(u, 1, 0) * in[1]); };
+    const Tensor between = name(scan(9, in[0], wind), "between");
+    const auto behind = while_loop([](const Tensor& u) { return sum(square(u)) < 400.0; },
+                                   [](const Tensor& u) { return 1.3 * u; }, between, {.max_trips = 40});
+    return sum(square(name(behind.state, "behind"))) + sum(sin(between));
+  };
+  const Tensors in = rod(64);
+  const auto step = [&](const Tensors& x) { return value_and_grad(f)(x); };
+  auto pinned = compile(step, {.memory = 0.9, .time_limit = 0.1, .pins = {{"between", keep}, {"behind", keep}}});
+  expect_bits(flatten(pinned(in)), flatten(step(in)));
+  EXPECT_NE(pinned.plan_for(in).explain("between"), "");
+}
+
 TEST(Loops, SecondDerivativesCompile) {
   const Tensors in = rod(32);
   const auto product = [](const Tensors& x) { return hvp(heat, x, map_tensors(x, [](const Tensor& t) { return cos(t); })); };

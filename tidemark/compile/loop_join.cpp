@@ -156,8 +156,12 @@ bool join_one(Graph& g) {
       if (!places) continue;
       std::vector<ValueId> renamed(g.values.size());
       for (std::size_t v = 0; v < renamed.size(); ++v) renamed[v] = static_cast<ValueId>(v);
-      for (std::size_t o = 0; o < places->size(); ++o)
-        renamed[at(g.nodes[a].out[o])] = g.nodes[b].out[(*places)[o]];
+      for (std::size_t o = 0; o < places->size(); ++o) {
+        const ValueId part = g.nodes[a].out[o], whole = g.nodes[b].out[(*places)[o]];
+        renamed[at(part)] = whole;
+        // The other may be what a derivative made of it: pins and people know it by the name that it was given.
+        g.value(whole).name = g.value(part).name;
+      }
       g.nodes.erase(g.nodes.begin() + static_cast<std::ptrdiff_t>(a));
       for (Node& n : g.nodes) {
         for (ValueId& v : n.in) v = renamed[at(v)];

@@ -28,6 +28,7 @@ constexpr std::int64_t kToEase = 30;          // changes of the order for each r
 constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
 // The orders to place what they make that most often succeed at once.
 constexpr std::int64_t kFirst[] = {1, 0};
+constexpr double kSecondsAMove = 1e-6;       // of an easing, about
 constexpr double kSecondsALife = 1e-8;       // of each round
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
 
@@ -320,21 +321,23 @@ void Arrange::settle_some() {
 }
 
 // The same runs in an order with fewer moments at which the arena is nearly full: what is live elsewhere finds a place.
-std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs) {
+std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs, const Limit& limit) {
   Reorder reorder(*model_);
   reorder.load(runs);
   double mean = 0;
   for (const Bytes size : model_->size) mean += static_cast<double>(size) / std::max(1, model_->buffers);
   const Bytes before = reorder.peak();
+  const auto moves = static_cast<std::int64_t>(
+      std::min(static_cast<double>(kToEase * std::ssize(runs)), std::max(0.0, limit.left()) / kSecondsAMove));
   reorder.anneal(static_cast<Bytes>(kEasy[seed_ % std::size(kEasy)] * static_cast<double>(arena_ * align_)),
-                 0.3 * mean, 0.01 * mean, kToEase * std::ssize(runs), rng_);
+                 0.3 * mean, 0.01 * mean, moves, rng_);
   return reorder.peak() <= std::max(before, arena_ * align_) ? reorder.runs() : runs;
 }
 
 // Few more nodes than there are lives: where more are needed, what they tell of the moments that are hard leads to a better order to place
 // them.
 bool Arrange::dive(const std::vector<TaskId>& runs, const Limit& limit) {
-  load(eased(runs));
+  load(eased(runs, limit));
   const packing::Items items = items_now();
   if (items.lower_bound > arena_ || !packing::exact_pays(items)) return false;
   packing::Dives dives(items);
@@ -375,7 +378,7 @@ bool Arrange::dives_pay(const std::vector<TaskId>& runs) {
 
 std::optional<double> Arrange::part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
                                          const Limit& limit) {
-  load(eased(runs));
+  load(eased(runs, limit));
   const packing::Items items = items_now();
   if (!packing::exact_pays(items)) return std::nullopt;
   double least = std::numeric_limits<double>::infinity();
@@ -391,7 +394,7 @@ std::optional<double> Arrange::part_over(const std::vector<TaskId>& runs, std::s
 }
 
 bool Arrange::run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds) {
-  load(eased(runs));
+  load(eased(runs, limit));
   for (std::size_t l = 0; l < lives_.size(); ++l) {
     if (lives_[l].size > arena_) return false;
     out_.push_back(static_cast<std::int32_t>(l));

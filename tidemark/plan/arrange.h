@@ -56,7 +56,7 @@ class Arrange {
     std::int32_t life, first, last;
   };
 
-  std::vector<TaskId> eased(const std::vector<TaskId>& runs);
+  std::vector<TaskId> eased(const std::vector<TaskId>& runs, const Limit& limit);
   packing::Items items_now() const;
   bool dive(const packing::Items& items, packing::Dives& dives, Units height, std::int64_t most,
             const Limit& limit, std::vector<Units>& offsets) const;

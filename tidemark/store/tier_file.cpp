@@ -75,7 +75,8 @@ class RingStream final : public FileStream {
 
   explicit RingStream(int fd) : fd_(fd) { ready_ = io_uring_queue_init(kDepth, &ring_, 0) == 0; }
 
-  void submit(int slot, bool out) {
+  // Handed to the kernel with the next wait.
+  void enqueue(int slot, bool out) {
     const Piece& p = pieces_[slot];
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (out) {
@@ -86,10 +87,10 @@ class RingStream final : public FileStream {
                          static_cast<std::uint64_t>(p.offset));
     }
     io_uring_sqe_set_data64(entry, static_cast<std::uint64_t>(slot));
-    io_uring_submit(&ring_);
   }
 
   int copy(bool out, std::byte* data, Bytes bytes, Bytes offset) {
+    if (broken_ != 0) return broken_;
     int under_way = 0, outcome = 0;
     while (bytes > 0 || under_way > 0) {
       for (int slot = 0; slot < kDepth && bytes > 0 && outcome == 0; ++slot) {
@@ -97,25 +98,26 @@ class RingStream final : public FileStream {
         const Bytes n = std::min(bytes, kPiece);
         pieces_[slot] = {data, n, offset, true};
         data += n, offset += n, bytes -= n;
-        submit(slot, out);
+        enqueue(slot, out);
         ++under_way;
       }
       if (under_way == 0) break;
+      // What the kernel did not take is still in the ring, and handed over the next time.
       io_uring_cqe* done = nullptr;
-      const int waited = io_uring_wait_cqe(&ring_, &done);
-      if (waited == -EINTR) continue;
-      if (waited < 0) return -waited;
+      const int waited = io_uring_submit_and_wait(&ring_, 1);
+      if (waited < 0 && waited != -EINTR && waited != -EAGAIN && waited != -EBUSY) return broken_ = -waited;
+      if (io_uring_peek_cqe(&ring_, &done) != 0) continue;
       const int slot = static_cast<int>(io_uring_cqe_get_data64(done));
       const int result = done->res;
       io_uring_cqe_seen(&ring_, done);
       Piece& p = pieces_[slot];
       if (result == -EINTR || result == -EAGAIN) {
-        submit(slot, out);
+        enqueue(slot, out);
         continue;
       }
       if (result > 0 && result < p.bytes && outcome == 0) {
         p.data += result, p.offset += result, p.bytes -= result;
-        submit(slot, out);
+        enqueue(slot, out);
         continue;
       }
       if (result <= 0 && outcome == 0) outcome = result == 0 ? kShortCopy : -result;
@@ -128,6 +130,8 @@ class RingStream final : public FileStream {
   int fd_;
   io_uring ring_{};
   bool ready_ = false;
+  int broken_ =
+      0;  // errno of a ring that takes nothing any more: nobody knows what of its pieces is under way
   Piece pieces_[kDepth];
 };
 #endif
