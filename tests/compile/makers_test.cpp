@@ -268,7 +268,8 @@ TEST(Makers, ACodecThatDoesNotFitStartsTheStepOverWithoutIt) {
     ASSERT_EQ(c.peak_measured(), c.peak_predicted());
     ASSERT_EQ(plan::check(c.problem(), c.plan()), "");
   }
-  EXPECT_GT(c.prediction().measured, 0);
+  // After a correction it takes some runs to measure anew.
+  EXPECT_TRUE(c.prediction().measured > 0 || c.prediction().corrections > 0);
   EXPECT_EQ(c.notes().size(), 1u);
 }
 
