@@ -95,12 +95,18 @@ TEST(Arrange, MovesRunsToWhereTheirResultsHavePlaces) {
   EXPECT_FALSE(arranged(p, model, given, 10 + kCount - 1));
 }
 
-TEST(Arrange, SaysWhetherThereIsRoom) {
+// 3 and 2 live together: five fit, and no four.
+Problem two_together() {
   Problem p;
   p.buffers = {{"a", 3}, {"b", 2}};
   p.tasks = {{.name = "a", .writes = {0}, .seconds = 1},
              {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1}};
   p.outputs = {1};
+  return p;
+}
+
+TEST(Arrange, SaysWhetherThereIsRoom) {
+  const Problem p = two_together();
   const Model model(p, {});
   Arrange four(model, 4, 0);
   EXPECT_FALSE(four.run({0, 1}, Limit(10, -1), 100));
@@ -109,13 +115,8 @@ TEST(Arrange, SaysWhetherThereIsRoom) {
   EXPECT_NE(five.offset_of(0, 0), five.offset_of(1, 1));
 }
 
-// 3 and 2 live together: five fit, and no four.
 TEST(Arrange, TellsHowMuchLargerTheArenaWouldHaveToBe) {
-  Problem p;
-  p.buffers = {{"a", 3}, {"b", 2}};
-  p.tasks = {{.name = "a", .writes = {0}, .seconds = 1},
-             {.name = "b", .reads = {0}, .writes = {1}, .seconds = 1}};
-  p.outputs = {1};
+  const Problem p = two_together();
   const Model model(p, {});
   const auto over = [&](Bytes arena, std::vector<double> parts) {
     return Arrange(model, arena, 0).part_over({0, 1}, parts, Limit(10, -1));

@@ -28,16 +28,8 @@ Dives::Dives(const Items& items) : n_(static_cast<std::int32_t>(items.items.size
   const auto moments = at(items.sections());
   std::vector<char> begins(moments + 1, 0), ends(moments + 1, 0);
   for (const Item& i : items.items) begins[at(i.begin)] = ends[at(i.end)] = 1;
-  std::vector<std::int32_t> index(moments + 1, 0);  // maximal sections before it
-  bool fresh = false;
-  for (std::size_t s = 0; s < moments; ++s) {
-    index[s] = sections_;
-    fresh = fresh || begins[s];
-    if (!fresh || !ends[s + 1]) continue;
-    ++sections_;
-    fresh = false;
-  }
-  index[moments] = sections_;
+  const std::vector<std::int32_t> index = maximal_before(begins, ends);
+  sections_ = index.back();
   std::vector<std::vector<std::int32_t>> lives(at(sections_)), beginning(at(sections_));
   for (std::int32_t i = 0; i < n_; ++i) {
     const Item& item = items.items[at(i)];

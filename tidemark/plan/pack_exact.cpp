@@ -36,6 +36,21 @@ bool exact_pays(const Items& items) {
   return pairs < kMostPairs;
 }
 
+std::vector<std::int32_t> maximal_before(std::span<const char> begins, std::span<const char> ends) {
+  std::vector<std::int32_t> index(begins.size(), 0);
+  std::int32_t count = 0;
+  bool fresh = false;
+  for (std::size_t s = 0; s + 1 < begins.size(); ++s) {
+    index[s] = count;
+    fresh = fresh || begins[s];
+    if (!fresh || !ends[s + 1]) continue;
+    ++count;
+    fresh = false;
+  }
+  index.back() = count;
+  return index;
+}
+
 class Exact::Search {
  public:
   explicit Search(const Items& items);
@@ -97,22 +112,11 @@ class Exact::Search {
 Exact::Search::Search(const Items& items) {
   n_ = static_cast<std::int32_t>(items.items.size());
   const auto sections = static_cast<std::size_t>(items.sections());
-  // Section s is maximal where something begins in it (or since the last maximal one) and something falls at
-  // its end.
   std::vector<char> begins(sections + 1, 0), falls(sections + 1, 0);
   for (const Part& p : items.parts) falls[static_cast<std::size_t>(p.end)] = 1;
   for (const Item& i : items.items) begins[static_cast<std::size_t>(i.begin)] = 1;
-  std::vector<std::int32_t> index(sections + 1, 0);  // maximal sections before s
-  bool fresh = false;
-  for (std::size_t s = 0; s < sections; ++s) {
-    index[s] = sections_;
-    fresh = fresh || begins[s];
-    if (fresh && falls[s + 1]) {
-      ++sections_;
-      fresh = false;
-    }
-  }
-  index[sections] = sections_;
+  const std::vector<std::int32_t> index = maximal_before(begins, falls);
+  sections_ = index.back();
   begin_.resize(static_cast<std::size_t>(n_));
   end_ = begin_;
   height_.resize(begin_.size());

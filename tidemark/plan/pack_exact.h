@@ -23,6 +23,10 @@ struct Budget {
 // Whether all pairs that are live together, and a list of items per level, can be held.
 bool exact_pays(const Items& items);
 
+// For each section, how many before it are maximal; at the end, how many are. One is where something begins in it, or since the last maximal one, and something
+// ends with it: others say nothing of their own. `begins`, `ends`: by section, and the one behind the last.
+std::vector<std::int32_t> maximal_before(std::span<const char> begins, std::span<const char> ends);
+
 class Exact {
  public:
   explicit Exact(const Items& items);
