@@ -170,6 +170,8 @@ class Train(Cli):
     def test_wrong_checkpoints(self):
         path = self.path("a.safetensors")
         self.says(WRONG, "missing", "train", *MLP, "--resume", self.path("missing.safetensors"))
+        # Said before anything is planned: this budget would be refused.
+        self.says(WRONG, "missing", "train", *MLP, "--budget", "1KiB", "--resume", self.path("missing.safetensors"))
         self.says(WRONG, "is not a folder", "train", *MLP, "--checkpoint", self.path("no/a.safetensors"))
         self.run_it("train", *MLP, "--steps", "2", "--checkpoint", path)
         whole = self.contents("a.safetensors")

@@ -31,7 +31,16 @@ const char* safe_dtype(DType dtype) {
   return "";
 }
 
+SafeMetadata metadata_of(const SafetensorsFile& file, const std::string& path) {
+  SafeMetadata about = file.metadata();
+  if (about["format"] != "tidemark-checkpoint-1")
+    fail(Error::Kind::data, "[checkpoint] {}: not a checkpoint of tidemark train", path);
+  return about;
+}
+
 }  // namespace
+
+SafeMetadata checkpoint_metadata(const std::string& path) { return metadata_of(SafetensorsFile(path), path); }
 
 void write_checkpoint(const std::string& path, const Model& model, const TrainState& state,
                       SafeMetadata about) {
@@ -49,10 +58,8 @@ void write_checkpoint(const std::string& path, const Model& model, const TrainSt
 
 Checkpoint read_checkpoint(const std::string& path, const Model& model, const TrainState& like) {
   const SafetensorsFile file(path);
-  Checkpoint checkpoint{.about = file.metadata()};
-  if (checkpoint.about["format"] != "tidemark-checkpoint-1")
-    fail(Error::Kind::data, "[checkpoint] {}: not a checkpoint of tidemark train", path);
-  const std::string& step = checkpoint.about["step"];
+  Checkpoint checkpoint;
+  const std::string step = metadata_of(file, path)["step"];
   if (std::from_chars(step.data(), step.data() + step.size(), checkpoint.step).ec != std::errc())
     fail(Error::Kind::data, "[checkpoint] {}: its step '{}' is no number", path, step);
   Tensors tensors;

@@ -11,10 +11,12 @@ namespace tidemark::cli {
 void write_checkpoint(const std::string& path, const Model& model, const TrainState& state,
                       SafeMetadata about);
 
+// What the run was: quick, whatever the file's size. Throws Error(io), or Error(data) where it is no checkpoint.
+SafeMetadata checkpoint_metadata(const std::string& path);
+
 struct Checkpoint {
   TrainState state;
   std::int64_t step = 0;
-  SafeMetadata about;
 };
 // `like` gives the types. Throws Error(io) or Error(data) naming the tensor that is missing or of another shape.
 Checkpoint read_checkpoint(const std::string& path, const Model& model, const TrainState& like);

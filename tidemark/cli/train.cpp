@@ -69,6 +69,8 @@ class TrainVerb : public Command {
     const DataSource data(model_.model(), data_);
     adapt_sizes(data);
     data.expect_fits(model_.model());
+    // Before the planning: what is wrong with the file is said at once.
+    if (!resume_.empty()) adopt(checkpoint_metadata(resume_));
 
     std::optional<Training> training;
     {
@@ -82,7 +84,6 @@ class TrainVerb : public Command {
     } else {
       Checkpoint from = read_checkpoint(resume_, training->model(), training->abstract_state());
       step = from.step;
-      adopt(from.about);
       training->start(std::move(from.state));
     }
     say_what(*training, data, step);
