@@ -139,6 +139,7 @@ TEST(Improve, ATradeGivesTwoRunsBackForOneDrop) {
   Timeline line(model);
   line.assign({0, 1, 2, 3, 0, 1, 4}, 7);
   Drops drops(line, 176);
+  drops.set_moves_first(false);  // else c is made late
   ASSERT_EQ(line.peak(), 176);
   Improve improve(line, drops, 1);
   EXPECT_TRUE(improve.trade());
@@ -176,6 +177,29 @@ TEST(Improve, EveryMoveLeavesAPlanThatFitsOrNothingChanged) {
     }
   }
   EXPECT_GT(changed, 100);
+}
+
+// A copy that is read behind a task beside which it has no room, and what it is a copy of.
+TEST(Improve, ADropOfWhatNothingHasUsedYetMovesItsRun) {
+  Problem p;
+  for (const Bytes bytes : {1, 100, 1, 1})
+    p.buffers.push_back({.name = "b" + std::to_string(p.buffers.size()), .bytes = bytes});
+  p.tasks = {{.name = "make", .writes = {0}, .seconds = 1},
+             {.name = "copy", .reads = {0}, .writes = {1}, .seconds = 5},
+             {.name = "step", .reads = {0}, .writes = {2}, .seconds = 1, .workspace = 150},
+             {.name = "use", .reads = {0, 1, 2}, .writes = {3}, .seconds = 1}};
+  p.outputs = {3};
+  const Model model(p, {});
+  for (const bool moves : {true, false}) {
+    Timeline line(model);
+    line.assign(model.order, 7);
+    Drops drops(line, 200);
+    drops.set_moves_first(moves);
+    Rng rng(1);
+    EXPECT_EQ(drops.repair(1e9, 0, rng, 10), Drops::Outcome::fits);
+    EXPECT_EQ(line.runs(), moves ? (std::vector<TaskId>{0, 2, 1, 3}) : (std::vector<TaskId>{0, 1, 2, 1, 3}));
+    EXPECT_EQ(line.seconds(), moves ? 8 : 13);
+  }
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ class WorkClock {
     }
     return now_;
   }
+  double seen() const { return now_; }
   void work(double seconds) { now_ += seconds; }
 
  private:
@@ -69,6 +70,9 @@ class WorkClock {
 
 inline double seconds_of(WorkClock* clock) { return clock != nullptr ? clock->look() : process_seconds(); }
 inline double cpu_seconds() { return seconds_of(WorkClock::here()); }
+// For reports: no look that counts, or who asks for progress would have another plan than who does not.
+inline double seen_by(const WorkClock* clock) { return clock != nullptr ? clock->seen() : process_seconds(); }
+inline double seen_seconds() { return seen_by(WorkClock::here()); }
 // So many units of work were done, of so many seconds each; for a WorkClock.
 inline void worked(double units, double seconds_each) {
   if (WorkClock* clock = WorkClock::here()) clock->work(units * seconds_each);
@@ -80,6 +84,7 @@ class Limit {
   Limit(double seconds, std::int64_t rounds)
       : begin_(now()), end_(begin_ + seconds), rounds_(rounds), all_rounds_(rounds) {}
   double elapsed() const { return now() - begin_; }
+  double seen() const { return seen_by(clock_) - begin_; }  // likewise, for reports
   bool time_is_up() const {
     if (stopped_ || (flag_ != nullptr && flag_->load(std::memory_order_relaxed))) return true;
     const double at = now();

@@ -131,14 +131,18 @@ bool Drops::collect(BufferId b, std::int32_t at, double most_seconds, Drop& drop
   const auto push = [&](TaskId t) {
     mark_[static_cast<std::size_t>(t)] = round_;
     stack_.push_back({t, 0});
-    drop.seconds += m.seconds[static_cast<std::size_t>(t)];
+    // Where nothing has used what it made, it is not made again: it was made too early.
+    bool used = !moves_first_;
     for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
       const auto& list = line_->events(w);
       const std::size_t i = line_->event_from(w, at);
       if (i > 0 && i < list.size() && list[i].use && list[i].slot > at && list[i].slot >= before) {
         drop.relief += m.size[static_cast<std::size_t>(w)];
       }
+      used |= i == 0 || list[i - 1].use || line_->task_at(list[i - 1].slot) != t ||
+              (i < list.size() && list[i].use && list[i].slot < before);
     }
+    if (used) drop.seconds += m.seconds[static_cast<std::size_t>(t)];
   };
   const TaskId maker = choose_maker(b, before);
   if (maker < 0) return false;
@@ -321,7 +325,13 @@ bool Drops::apply(const Drop& drop) {
     line_->undo_to(mark);
     return false;
   }
-  for (const TaskId t : drop.tasks) line_->insert(t, slot++);
+  for (const TaskId t : drop.tasks) {
+    line_->insert(t, slot);
+    const auto& runs = line_->runs_of(t);
+    const auto here = std::find(runs.begin(), runs.end(), slot++);
+    if (moves_first_ && here != runs.begin() && line_->unused(*std::prev(here)))
+      line_->remove(*std::prev(here));
+  }
   return true;
 }
 

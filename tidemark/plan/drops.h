@@ -60,6 +60,9 @@ class Drops {
   // Where repair looks whether to give up; null: never.
   void set_limit(const Limit* limit) { limit_ = limit; }
 
+  // Whether a run that nothing has used yet may be made later instead of once more. Not where first runs keep their order.
+  void set_moves_first(bool moves) { moves_first_ = moves; }
+
   void set_budget(Bytes budget) { budget_ = budget; }
   Bytes budget() const { return budget_; }
 
@@ -104,6 +107,7 @@ class Drops {
   std::vector<std::int32_t> mark_;  // by task: in the closure being built (round number)
   std::int32_t round_ = 0;
   double price_ = 0, price_now_ = 0;
+  bool moves_first_ = true;
   std::vector<std::int32_t> banned_use_;  // by buffer; -1: none
   std::vector<BufferId> banned_;
   struct Frame {

@@ -323,9 +323,9 @@ Plan finish(const Problem& problem, std::vector<Step> runs, const Options& optio
   if (options.offsets && (options.budget < 0 || plan.live_peak <= options.budget)) {
     std::function<bool()> go_on;
     if (options.progress) {
-      go_on = [&, begin = cpu_seconds()] {
+      go_on = [&, begin = seen_seconds()] {
         return options.progress(
-            {.seconds_elapsed = cpu_seconds() - begin, .best_seconds = plan.seconds, .phase = "offsets"});
+            {.seconds_elapsed = seen_seconds() - begin, .best_seconds = plan.seconds, .phase = "offsets"});
       };
     }
     place(problem, plan, options.budget < 0 ? -1 : options.budget - resident_bytes(problem),

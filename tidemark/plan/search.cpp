@@ -25,6 +25,7 @@ constexpr double kWorthRepair =
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
 constexpr std::size_t kBlended = 3, kMostBlends = 100;  // stretches taken over at once, and tried in one go
 constexpr double kOften = 4;                            // rounds from one run moved to the next, at first
+constexpr double kWorthWaiting = 0.995;                 // of the seconds of a cut in which nothing waits
 constexpr int kSpikes = 32;                             // runs that are put off
 constexpr std::int64_t kOrderStates = 2000;             // of the search for the order of least peak
 constexpr std::int64_t kBetweenQuestions = 16;          // rounds, whether to go on
@@ -44,6 +45,7 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
       best_seconds_(std::numeric_limits<double>::infinity()),
       least_peak_(std::numeric_limits<Bytes>::max()) {
   drops_.set_limit(&limit);
+  drops_.set_moves_first(options.reorder);
   improve_.set_limit(&limit);
   double bytes = 0;
   for (const Bytes b : model.size) bytes += static_cast<double>(b);
@@ -201,31 +203,43 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
                                  {.side = Side::mixed, .segments = std::max(64, model_->tasks / 1000)}};
   const bool large = model_->tasks > kMiddling;
   const std::size_t count = std::min(last_rule, large ? std::size(large_rules) : std::size(kRules));
-  for (std::size_t k = first_rule; k < count && !limit_->time_is_up() && best_seconds_ > options_.enough;
-       ++k) {
-    line_.assign(order, kRoom);
+  for (std::size_t k = first_rule; k < count; ++k) {
     CutRule rule = large ? large_rules[k] : kRules[k];
-    if (found() && limit_->fraction() > 0.25) break;
-    rule.most_seconds = found() ? 1.4 * best_seconds_ : 4 * floor_;
     if (large && k + 1 < count) rule.give_up = 1.05;
-    if (!large && model_->tasks > 500 && found()) rule.give_up = 1.2;
-    bool fits = repair_by_cuts(line_, drops_, rule, improve_.rng(), *limit_);
-    // Once there is a plan, only what would be better.
-    const auto promising = [&] { return !found() || line_.seconds() < best_seconds_; };
-    for (int again = 0;
-         again < 3 && !fits && promising() && options_.reorder && !large && !limit_->time_is_up(); ++again) {
-      fits = reorder_and_repair();
-    }
-    note_peak();
-    if (!fits) continue;
+    const double first_cut = start_by(order, rule);
+    // What waits may have been early for a reason that the moment of a cut does not show: only for a gain, and beside the other.
+    rule.wait = true;
+    rule.worth = kWorthWaiting * first_cut;
+    if (options_.reorder && first_cut > 0) start_by(order, rule);
+  }
+}
+
+// The seconds of its first cut.
+double Search::start_by(const std::vector<TaskId>& order, CutRule rule) {
+  if (limit_->time_is_up() || best_seconds_ <= options_.enough || (found() && limit_->fraction() > 0.25))
+    return 0;
+  const bool large = model_->tasks > kMiddling;
+  rule.most_seconds = found() ? 1.4 * best_seconds_ : 4 * floor_;
+  if (!large && model_->tasks > 500 && found()) rule.give_up = 1.2;
+  line_.assign(order, kRoom);
+  auto [fits, first_cut] = repair_by_cuts(line_, drops_, rule, improve_.rng(), *limit_);
+  if (first_cut >= rule.worth) return first_cut;
+  // Once there is a plan, only what would be better.
+  const auto promising = [&] { return !found() || line_.seconds() < best_seconds_; };
+  for (int again = 0;
+       again < 3 && !fits && promising() && options_.reorder && !large && !limit_->time_is_up(); ++again) {
+    fits = reorder_and_repair();
+  }
+  note_peak();
+  if (!fits) return first_cut;
+  settle();
+  consider();
+  if (stitch_blocks(kAllSources)) {
     settle();
     consider();
-    if (stitch_blocks(kAllSources)) {
-      settle();
-      consider();
-    }
-    starts_.push_back({seconds_now(), line_.runs()});
   }
+  starts_.push_back({seconds_now(), line_.runs()});
+  return first_cut;
 }
 
 void Search::start_with_copies(const std::vector<TaskId>& order) {

@@ -44,8 +44,7 @@ class Smallest {
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}) {
     if (!options_.progress) return;
     limit_.ask([this] {
-      stopped_ =
-          !options_.progress({limit_.elapsed(), std::numeric_limits<double>::infinity(), 0, "few bytes"});
+      stopped_ = !options_.progress({limit_.seen(), std::numeric_limits<double>::infinity(), 0, "few bytes"});
       return !stopped_;
     });
   }

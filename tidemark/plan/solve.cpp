@@ -133,7 +133,7 @@ class Solver {
     phase_ = phase;
     best_ = best;
     if (!stopped_ && options_.progress &&
-        !options_.progress({.seconds_elapsed = limit_.elapsed(),
+        !options_.progress({.seconds_elapsed = limit_.seen(),
                             .best_seconds = best,
                             .bound = bound_.seconds,
                             .phase = phase}))

@@ -297,15 +297,15 @@ class StandIns {
     best_.peak_bound = first.peak_bound;
     best_.proof = first.proof;
     if (options_.bounds && !best_.seconds_bound) {
-      BoundResult r = bound(given_, {.budget = options_.budget,
-                                     .time_limit = std::max(kLeastBound * options_.time_limit, left()),
-                                     .effort = counted() ? kCountedCuts : BoundOptions{}.effort,
-                                     .known_seconds = best_.seconds,
-                                     .go_on = [&] {
-                                       return options_.progress({.seconds_elapsed = clock_.elapsed(),
-                                                                 .best_seconds = best_.seconds,
-                                                                 .phase = "bound"});
-                                     }});
+      BoundResult r = bound(
+          given_, {.budget = options_.budget,
+                   .time_limit = std::max(kLeastBound * options_.time_limit, left()),
+                   .effort = counted() ? kCountedCuts : BoundOptions{}.effort,
+                   .known_seconds = best_.seconds,
+                   .go_on = [&] {
+                     return options_.progress(
+                         {.seconds_elapsed = clock_.seen(), .best_seconds = best_.seconds, .phase = "bound"});
+                   }});
       best_.seconds_bound = r.seconds;
       best_.proof = std::move(r.proof);
     }

@@ -11,11 +11,18 @@ namespace {
 constexpr int kRoom = 7;
 constexpr double kScale = 1e12;  // capacity units for the seconds of all tasks
 
+void sort_by_runs(const Timeline& line, CutStart& cut) {
+  std::sort(cut.again.begin(), cut.again.end(), [&](const CutStart::Again& x, const CutStart::Again& y) {
+    return line.runs_of(x.task).front() < line.runs_of(y.task).front();
+  });
+}
+
 // need(b) on the source side: b is wanted after the moment. Then it is stored (the edge to its maker is cut, at price * bytes), or its
 // maker runs again (its edge to the sink is cut, at its seconds) and what that reads is wanted too.
 class Network {
  public:
-  Network(const Timeline& line, std::int32_t moment, int segments) : timeline_(&line), moment_(moment) {
+  Network(const Timeline& line, std::int32_t moment, int segments, bool wait)
+      : timeline_(&line), moment_(moment) {
     const Model& m = line.model();
     if (segments > 1) divide(segments);
     double total = 0;
@@ -23,6 +30,7 @@ class Network {
     // Less than this is no time: its unit would be beyond all numbers.
     constexpr double kNoTime = 1e-250;
     unit_ = total > kNoTime ? kScale / total : 1;
+    if (wait) find_needed();
     task_node_.assign(static_cast<std::size_t>(m.tasks), -1);
     buffer_node_.assign(static_cast<std::size_t>(m.buffers), -1);
     std::vector<BufferId> todo;
@@ -39,6 +47,10 @@ class Network {
     }
   }
 
+  bool any_waits() const {
+    return std::any_of(tasks_.begin(), tasks_.end(), [&](TaskId t) { return can_wait(t); });
+  }
+
   // The answer for a price in seconds per byte; prices rise from call to call.
   CutStart solve(double price) {
     for (const auto& [edge, b] : storage_) {
@@ -52,8 +64,8 @@ class Network {
     const Model& m = timeline_->model();
     for (const TaskId t : tasks_) {
       if (!cut_.source_side(task_node_[static_cast<std::size_t>(t)])) continue;
-      cut.again.push_back(t);
-      cut.seconds += m.seconds[static_cast<std::size_t>(t)];
+      cut.again.push_back({t, can_wait(t)});
+      cut.seconds += seconds_of(t);
     }
     for (std::size_t k = 0; k < storage_.size(); ++k) {
       const BufferId b = storage_[k].second;
@@ -62,9 +74,7 @@ class Network {
       if (cut_.source_side(buffer_node_[static_cast<std::size_t>(b)]) && !made)
         cut.stored += m.size[static_cast<std::size_t>(b)];
     }
-    std::sort(cut.again.begin(), cut.again.end(), [&](TaskId x, TaskId y) {
-      return timeline_->runs_of(x).front() < timeline_->runs_of(y).front();
-    });
+    sort_by_runs(*timeline_, cut);
     return cut;
   }
 
@@ -101,9 +111,8 @@ class Network {
       if (known < 0) {
         known = cut_.add_node();
         tasks_.push_back(maker);
-        cut_.add_edge(
-            known, MinCut::kSink,
-            static_cast<MinCut::Flow>(std::llround(m.seconds[static_cast<std::size_t>(maker)] * unit_)));
+        cut_.add_edge(known, MinCut::kSink,
+                      static_cast<MinCut::Flow>(std::llround(seconds_of(maker) * unit_)));
         for (const BufferId r : m.reads[static_cast<std::size_t>(maker)]) {
           if (at_moment(r)) continue;
           want(r, todo);
@@ -115,6 +124,30 @@ class Network {
     const int edge = cut_.add_edge(buffer_node_[static_cast<std::size_t>(b)], node, 0);
     storage_.emplace_back(edge, b);
     maker_of_.push_back(maker);
+  }
+
+  // What the run at the moment is made from has to run before it. The rest can wait: after the moment that is no second run.
+  void find_needed() {
+    const Model& m = timeline_->model();
+    needed_.assign(static_cast<std::size_t>(m.tasks), 0);
+    std::vector<TaskId> todo;
+    const auto need = [&](TaskId t) {
+      if (t < 0 || t >= m.tasks || needed_[static_cast<std::size_t>(t)]) return;
+      needed_[static_cast<std::size_t>(t)] = 1;
+      todo.push_back(t);
+    };
+    need(timeline_->task_at(moment_));
+    while (!todo.empty()) {
+      const TaskId t = todo.back();
+      todo.pop_back();
+      for (const BufferId r : m.reads[static_cast<std::size_t>(t)])
+        for (const TaskId maker : m.makers[static_cast<std::size_t>(r)]) need(maker);
+      for (const TaskId u : m.after[static_cast<std::size_t>(t)]) need(u);
+    }
+  }
+  bool can_wait(TaskId t) const { return !needed_.empty() && !needed_[static_cast<std::size_t>(t)]; }
+  double seconds_of(TaskId t) const {
+    return can_wait(t) ? 0 : timeline_->model().seconds[static_cast<std::size_t>(t)];
   }
 
   // What is read before the moment in another part of the sequence than it is made in. Kept when it is needed, so that making things
@@ -189,6 +222,7 @@ class Network {
   double unit_ = 1;
   MinCut cut_;
   std::vector<std::int32_t> bounds_;  // first slots of the parts but the first
+  std::vector<char> needed_;          // by task, where any may wait: before the moment
   std::vector<int> task_node_, buffer_node_;
   std::vector<TaskId> tasks_;
   std::vector<std::pair<int, BufferId>> storage_;  // the edge that is cut when the buffer is stored
@@ -210,12 +244,12 @@ Bytes bytes_of_run(const Timeline& line, std::int32_t moment) {
 namespace {
 
 // The tasks of `more` that are not in `fewer`, grouped so that no buffer connects two groups, in order of their first task.
-std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const CutStart& fewer,
-                                                   const CutStart& more) {
+std::vector<std::vector<CutStart::Again>> independent_parts(const Timeline& line, const CutStart& fewer,
+                                                            const CutStart& more) {
   const Model& m = line.model();
   std::vector<char> in(static_cast<std::size_t>(m.tasks), 0);
-  for (const TaskId t : more.again) in[static_cast<std::size_t>(t)] = 1;
-  for (const TaskId t : fewer.again) in[static_cast<std::size_t>(t)] = 0;
+  for (const auto& [t, waits] : more.again) in[static_cast<std::size_t>(t)] = 1;
+  for (const auto& [t, waits] : fewer.again) in[static_cast<std::size_t>(t)] = 0;
   std::vector<TaskId> parent(static_cast<std::size_t>(m.tasks));
   for (TaskId t = 0; t < m.tasks; ++t) parent[static_cast<std::size_t>(t)] = t;
   const auto root = [&](TaskId t) {
@@ -225,7 +259,7 @@ std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const C
     }
     return t;
   };
-  for (const TaskId t : more.again) {
+  for (const auto& [t, waits] : more.again) {
     if (!in[static_cast<std::size_t>(t)]) continue;
     for (const BufferId b : m.reads[static_cast<std::size_t>(t)]) {
       for (const TaskId maker : m.makers[static_cast<std::size_t>(b)]) {
@@ -234,15 +268,15 @@ std::vector<std::vector<TaskId>> independent_parts(const Timeline& line, const C
     }
   }
   std::vector<std::int32_t> index(static_cast<std::size_t>(m.tasks), -1);
-  std::vector<std::vector<TaskId>> parts;
-  for (const TaskId t : more.again) {
-    if (!in[static_cast<std::size_t>(t)]) continue;
-    std::int32_t& i = index[static_cast<std::size_t>(root(t))];
+  std::vector<std::vector<CutStart::Again>> parts;
+  for (const CutStart::Again& again : more.again) {
+    if (!in[static_cast<std::size_t>(again.task)]) continue;
+    std::int32_t& i = index[static_cast<std::size_t>(root(again.task))];
     if (i < 0) {
       i = static_cast<std::int32_t>(parts.size());
       parts.emplace_back();
     }
-    parts[static_cast<std::size_t>(i)].push_back(t);
+    parts[static_cast<std::size_t>(i)].push_back(again);
   }
   return parts;
 }
@@ -262,7 +296,8 @@ CutStart mix(const Timeline& line, const CutStart& fewer, const CutStart& more, 
   double stored = static_cast<double>(fewer.stored), seen = 0, taken = 0;
   for (const auto& part : parts) {
     double seconds = 0;
-    for (const TaskId t : part) seconds += line.model().seconds[static_cast<std::size_t>(t)];
+    for (const auto& [t, waits] : part)
+      seconds += waits ? 0 : line.model().seconds[static_cast<std::size_t>(t)];
     seen += seconds;
     if (taken >= share * seen || stored <= static_cast<double>(room)) continue;
     taken += seconds;
@@ -271,15 +306,15 @@ CutStart mix(const Timeline& line, const CutStart& fewer, const CutStart& more, 
     cut.again.insert(cut.again.end(), part.begin(), part.end());
   }
   cut.stored = static_cast<Bytes>(stored);
-  std::sort(cut.again.begin(), cut.again.end(),
-            [&](TaskId x, TaskId y) { return line.runs_of(x).front() < line.runs_of(y).front(); });
+  sort_by_runs(line, cut);
   return cut;
 }
 
 // Eisner and Severance (1976): between two known prices the next to try is where their answers cost the same.
-std::vector<CutStart> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, int segments,
+std::vector<CutStart> cuts_at(const Timeline& line, std::int32_t moment, Bytes room, int segments, bool wait,
                               const Limit& limit) {
-  Network start(line, moment, segments);
+  Network start(line, moment, segments, wait);
+  if (wait && !start.any_waits()) return {};
   Network low_network = start;
   CutStart low = low_network.solve(0);  // stores what is free to store: everything
   if (low.stored <= room) return {low};
@@ -322,7 +357,7 @@ void apply_cut(Timeline& line, const CutStart& cut, int room) {
   };
   std::vector<std::pair<std::int32_t, TaskId>> placed;  // by slot, the last first
   for (auto it = cut.again.rbegin(); it != cut.again.rend(); ++it) {
-    const auto t = static_cast<std::size_t>(*it);
+    const auto t = static_cast<std::size_t>(it->task);
     std::int32_t before = end + 1;
     for (const BufferId w : m.writes[t]) before = std::min(before, need_of(w));
     const auto updated = [&](TaskId u) {
@@ -330,7 +365,7 @@ void apply_cut(Timeline& line, const CutStart& cut, int room) {
     };
     if (before > end || std::any_of(m.before[t].begin(), m.before[t].end(), updated)) continue;
     for (const BufferId r : m.reads[t]) need_of(r) = std::min(need_of(r), before);
-    placed.emplace_back(before, *it);
+    placed.emplace_back(before, it->task);
   }
   std::reverse(placed.begin(), placed.end());
   std::stable_sort(placed.begin(), placed.end(),
@@ -344,10 +379,17 @@ void apply_cut(Timeline& line, const CutStart& cut, int room) {
     if (s < end) runs.push_back(line.task_at(s));
   }
   line.assign(runs, room);
+  // What could wait has waited: nothing uses what it made before.
+  for (auto it = cut.again.rbegin(); it != cut.again.rend(); ++it) {
+    const auto& all = line.runs_of(it->task);
+    if (it->waits && all.size() > 1 && line.unused(all.front())) line.remove(all.front());
+  }
+  line.forget_log();
 }
 
-bool repair_by_cuts(Timeline& line, Drops& drops, const CutRule& rule, Rng& rng, const Limit& limit) {
+CutRepair repair_by_cuts(Timeline& line, Drops& drops, const CutRule& rule, Rng& rng, const Limit& limit) {
   const Model& m = line.model();
+  double first_cut = 0;
   Bytes least = line.peak();
   int since = 0;
   for (int k = 0; k < rule.most_cuts && line.peak() > drops.budget() && since < 6 && !limit.time_is_up();
@@ -358,28 +400,36 @@ bool repair_by_cuts(Timeline& line, Drops& drops, const CutRule& rule, Rng& rng,
     const auto room = static_cast<Bytes>(
         rule.margin * static_cast<double>(drops.budget() - m.base - bytes_of_run(line, moment)));
     if (room <= 0) break;
-    auto cuts = cuts_at(line, moment, room, k == 0 ? rule.segments : 0, limit);
-    CutStart cut = cuts.back();
-    if (k == 0 && cuts.size() == 2 && cuts[0].stored > cuts[1].stored) {
-      drops.set_price((cuts[1].seconds - cuts[0].seconds) /
-                      static_cast<double>(cuts[0].stored - cuts[1].stored));
+    auto cuts = cuts_at(line, moment, room, k == 0 ? rule.segments : 0, rule.wait, limit);
+    if (cuts.empty()) {
+      if (k == 0) return {false, rule.worth};
+      break;
     }
+    CutStart cut = cuts.back();
     if (cuts.size() == 2 && rule.side == CutRule::Side::fewer) cut = cuts.front();
     if (cuts.size() == 2 && rule.side == CutRule::Side::mixed) cut = mix(line, cuts[0], cuts[1], room);
-    const std::int32_t before = line.run_count();
+    if (k == 0) {
+      first_cut = cut.seconds;
+      if (first_cut >= rule.worth) return {false, first_cut};
+      if (cuts.size() == 2 && cuts[0].stored > cuts[1].stored) {
+        drops.set_price((cuts[1].seconds - cuts[0].seconds) /
+                        static_cast<double>(cuts[0].stored - cuts[1].stored));
+      }
+    }
+    if (cut.again.empty()) break;
     apply_cut(line, cut, kRoom);
-    if (line.run_count() == before) break;
     since = line.peak() < least ? 0 : since + 1;
     least = std::min(least, line.peak());
   }
-  if (static_cast<double>(line.peak()) > rule.give_up * static_cast<double>(drops.budget())) return false;
+  if (static_cast<double>(line.peak()) > rule.give_up * static_cast<double>(drops.budget()))
+    return {false, first_cut};
   for (int k = 0; k < 3; ++k) {
     const auto outcome =
         drops.repair(rule.most_seconds, 0, rng, 100 + line.run_count(), Drops::Failing::leave);
-    if (outcome != Drops::Outcome::no_room) return outcome == Drops::Outcome::fits;
+    if (outcome != Drops::Outcome::no_room) return {outcome == Drops::Outcome::fits, first_cut};
     line.respread(15);
   }
-  return false;
+  return {false, first_cut};
 }
 
 }  // namespace tidemark::plan

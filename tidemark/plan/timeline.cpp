@@ -243,6 +243,15 @@ bool Timeline::removable(std::int32_t slot) const {
   return true;
 }
 
+bool Timeline::unused(std::int32_t slot) const {
+  const auto writes = model_->writes[static_cast<std::size_t>(task_at(slot))];
+  return std::none_of(writes.begin(), writes.end(), [&](BufferId b) {
+    const auto& list = events(b);
+    const std::size_t next = list.from(slot) + 1;
+    return copies_of(b) > 0 || (next < list.size() && list[next].use);
+  });
+}
+
 bool Timeline::sound_around(TaskId task) const {
   const auto t = static_cast<std::size_t>(task);
   const std::int32_t group = model_->group[t];

@@ -47,6 +47,8 @@ class Timeline {
   bool sound() const;  // the same of all tasks
   // No use depends on this run alone, and its task's work is done elsewhere.
   bool removable(std::int32_t slot) const;
+  // Nothing uses what this run makes.
+  bool unused(std::int32_t slot) const;
   // Makes `count` slots before the run at `slot` empty by moving runs left; the first of them, or -1 when too many had to move.
   // `slot` itself keeps its run.
   std::int32_t make_room_before(std::int32_t slot, int count);

@@ -123,8 +123,8 @@ std::vector<Step> runs_keeping(const Outline& o, const std::vector<char>& keep) 
 Limit limit_of(const Options& options) {
   Limit limit(options.time_limit, options.effort);
   if (options.progress) {
-    limit.ask([&options, begin = cpu_seconds()] {
-      return options.progress({.seconds_elapsed = cpu_seconds() - begin,
+    limit.ask([&options, begin = seen_seconds()] {
+      return options.progress({.seconds_elapsed = seen_seconds() - begin,
                                .best_seconds = std::numeric_limits<double>::infinity(),
                                .phase = "search"});
     });
