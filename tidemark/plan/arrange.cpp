@@ -9,8 +9,6 @@
 #include "tidemark/base/error.h"
 #include "tidemark/plan/emit.h"
 #include "tidemark/plan/finish.h"
-#include "tidemark/plan/pack_dive.h"
-#include "tidemark/plan/pack_orders.h"
 #include "tidemark/plan/plan.h"
 #include "tidemark/plan/reorder.h"
 #include "tidemark/plan/timeline.h"
@@ -26,8 +24,8 @@ constexpr double kLonger = 2;         // places that a life of the mean size may
 constexpr double kEasy[] = {0.5, 0.6, 0.75};  // of the arena: live bytes that find their places, in turn
 constexpr std::int64_t kToEase = 30;          // changes of the order for each run, to get there
 constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
-// The orders to place what they make that most often succeed at once.
-constexpr std::int64_t kFirst[] = {1, 0};
+constexpr double kFull =
+    0.9;  // of the arena: what lives when so much is live is placed by dives, the rest beside it
 constexpr double kSecondsAMove = 1e-6;       // of an easing, about
 constexpr double kSecondsALife = 1e-8;       // of each round
 constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
@@ -334,59 +332,33 @@ std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs, const Limit&
   return reorder.peak() <= std::max(before, arena_ * align_) ? reorder.runs() : runs;
 }
 
-// Few more nodes than there are lives: where more are needed, what they tell of the moments that are hard leads to a better order to place
-// them.
 bool Arrange::dive(const std::vector<TaskId>& runs, const Limit& limit) {
   load(eased(runs, limit));
-  const packing::Items items = items_now();
-  if (items.lower_bound > arena_ || !packing::exact_pays(items)) return false;
-  packing::Dives dives(items);
-  std::vector<Units> offsets;
-  if (!dive(items, dives, arena_, kDives, limit, offsets)) return false;
-  for (std::size_t l = 0; l < lives_.size(); ++l)
-    offset_[l] = items.item_of[l] < 0 ? 0 : offsets[at(items.item_of[l])];
-  return true;
+  return dives_now().search(arena_, kDives, seed_, limit, offset_);
 }
 
-packing::Items Arrange::items_now() const {
-  std::vector<Interval> intervals;
+packing::CoreDives Arrange::dives_now() const {
+  std::vector<packing::Places::Life> lives;
   for (std::size_t l = 0; l < lives_.size(); ++l)
-    intervals.push_back({.begin = first_[l], .end = last_[l] + 1, .bytes = lives_[l].size});
-  return packing::make_items(intervals, 1);
-}
-
-bool Arrange::dive(const packing::Items& items, packing::Dives& dives, Units height, std::int64_t most,
-                   const Limit& limit, std::vector<Units>& offsets) const {
-  const packing::Orders orders(items);
-  const auto number = [&](std::int64_t k) {
-    return static_cast<std::int64_t>(seed_ * static_cast<std::uint64_t>(kDives) +
-                                     static_cast<std::uint64_t>(k));
-  };
-  for (std::int64_t k = 0; k < most && !limit.time_is_up(); ++k) {
-    packing::Budget budget{std::ssize(items.items) * 3 / 2, &limit};
-    const std::vector<std::int32_t> rank =
-        k < std::ssize(kFirst) ? orders.rank(kFirst[k]) : orders.rank(number(k), dives.failures());
-    if (dives.search(height, rank, budget, offsets)) return true;
-  }
-  return false;
+    lives.push_back({.first = first_[l], .last = last_[l], .size = lives_[l].size});
+  return {std::move(lives), static_cast<Units>(kFull * static_cast<double>(arena_))};
 }
 
 bool Arrange::dives_pay(const std::vector<TaskId>& runs) {
   load(runs);
-  return packing::exact_pays(items_now());
+  return dives_now().pays();
 }
 
 std::optional<double> Arrange::part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
                                          const Limit& limit) {
   load(eased(runs, limit));
-  const packing::Items items = items_now();
-  if (!packing::exact_pays(items)) return std::nullopt;
+  packing::CoreDives dives = dives_now();
+  if (!dives.pays()) return std::nullopt;
   double least = std::numeric_limits<double>::infinity();
-  packing::Dives dives(items);
   std::vector<Units> offsets;
   for (const double part : parts) {
     const Units height = arena_ + static_cast<Units>(part * static_cast<double>(arena_));
-    if (!dive(items, dives, height, kQuickDives, limit, offsets)) break;
+    if (!dives.search(height, kQuickDives, seed_, limit, offsets)) break;
     least = part;
   }
   if (least > parts[0] && limit.time_is_up()) return std::nullopt;

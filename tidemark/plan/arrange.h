@@ -8,8 +8,7 @@
 #include "tidemark/base/random.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/model.h"
-#include "tidemark/plan/pack_dive.h"
-#include "tidemark/plan/pack_places.h"
+#include "tidemark/plan/pack_core.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark::plan {
@@ -25,7 +24,7 @@ class Arrange {
   bool run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds);
   // The same by dives, the later ones in orders after where the first ones failed; then another order of the runs is the better way to go on.
   bool dive(const std::vector<TaskId>& runs, const Limit& limit);
-  // Whether what they make is few enough to dive with.
+  // Whether what is live with them at the fullest moments is few enough to dive with.
   bool dives_pay(const std::vector<TaskId>& runs);
   // How much larger the arena would have to be for a few dives: the last of these parts of it, which fall, up to which they succeed. Infinity:
   // with none; nothing: it was not measured, for dives do not pay or the limit came first.
@@ -57,9 +56,7 @@ class Arrange {
   };
 
   std::vector<TaskId> eased(const std::vector<TaskId>& runs, const Limit& limit);
-  packing::Items items_now() const;
-  bool dive(const packing::Items& items, packing::Dives& dives, Units height, std::int64_t most,
-            const Limit& limit, std::vector<Units>& offsets) const;
+  packing::CoreDives dives_now() const;
   void load(const std::vector<TaskId>& runs);
   void find_ties();
   std::int32_t add_life(Units size, std::int32_t maker);

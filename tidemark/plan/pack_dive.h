@@ -1,5 +1,5 @@
 // The first branches of an exact search for offsets, a few microseconds each: where a packing of nearly full height is looked for again and
-// again, in other orders, what is found is found there. Bottom up as pack_exact.h, without its proofs. Internal to arrange.
+// again, in other orders, what is found is found there. Bottom up as pack_exact.h, without its proofs. Internal to pack_core.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
