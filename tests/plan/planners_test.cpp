@@ -480,6 +480,42 @@ TEST(TreeDp, MeetsTheSearchOverOrders) {
   }
 }
 
+// Trees of n tasks, each read by one behind it.
+Problem tree_problem(Rng& rng, int n) {
+  Problem p;
+  for (int i = 0; i < n; ++i) {
+    p.buffers.push_back({"v" + std::to_string(i), rng.below(300)});
+    p.tasks.push_back(
+        {.name = "t" + std::to_string(i), .writes = {i}, .seconds = 1, .workspace = rng.below(200)});
+    if (i > 0) p.tasks[at(i)].seconds = 0.1 * static_cast<double>(rng.below(20));
+  }
+  for (int i = 0; i + 1 < n; ++i)
+    p.tasks[at(i + 1 + rng.below(std::min<std::int64_t>(12, n - i - 1)))].reads.push_back(i);
+  p.outputs = {n - 1};
+  return p;
+}
+
+// What an exact method gives at once on the problems that it is for is where the search begins.
+TEST(Planners, SolveBeginsNoWorseThanWhatIsExactOnTreesAndChains) {
+  Rng rng(29);
+  int above = 0;
+  for (int round = 0; round < 24; ++round) {
+    const bool tree = round % 2 == 0;
+    const Problem p =
+        tree ? tree_problem(rng, 40 + static_cast<int>(rng.below(120))) : chain_problem(rng, 24);
+    const char* name = tree ? "tree_dp" : "chain_dp";
+    const Bytes least =
+        tree ? run_planner(*find_planner(name), p, {.offsets = false}).live_peak : budget_at(p, 0.4);
+    const Options o{.budget = least, .time_limit = 1e9, .effort = 0, .offsets = false, .bounds = false};
+    const Plan exact = run_planner(*find_planner(name), p, o), ours = solve(p, o);
+    if (!has_plan(exact)) continue;
+    ASSERT_TRUE(has_plan(ours)) << name << ' ' << round;
+    EXPECT_LE(ours.seconds, exact.seconds * (1 + 1e-9)) << name << ' ' << round;
+    above += exact.seconds > floor_seconds(p);
+  }
+  EXPECT_GT(above, 8);  // chains for which something is made again
+}
+
 std::string refusal(const char* name, const Problem& p) {
   try {
     run_planner(*find_planner(name), p, {});

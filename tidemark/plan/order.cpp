@@ -5,8 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include "tidemark/plan/order_graph.h"
 #include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/order_graph.h"
+#include "tidemark/plan/order_tree.h"
 
 namespace tidemark::plan {
 namespace {
@@ -35,6 +36,16 @@ struct Profile {
 };
 
 constexpr double kSecondsAState = 5e-6;
+
+std::vector<Index> indices_of(const OrderGraph& graph, const Problem& problem,
+                              const std::vector<TaskId>& order) {
+  std::vector<Index> index(problem.tasks.size(), -1);
+  for (std::size_t t = 0; t < graph.ids.size(); ++t)
+    index[static_cast<std::size_t>(graph.ids[t])] = static_cast<Index>(t);
+  std::vector<Index> out;
+  for (const TaskId id : order) out.push_back(index[static_cast<std::size_t>(id)]);
+  return out;
+}
 
 // Reorders stretches around the peak for as long as one lowers it.
 void improve_windows(const OrderGraph& graph, Profile& p, std::int64_t& states, double stop) {
@@ -89,6 +100,8 @@ std::vector<TaskId> order(const Problem& problem, const OrderOptions& options) {
   };
   if (n == 0) return {};
   keep(order_eager(graph, best.peak()));
+  // Exact on trees, but for what is in place.
+  keep(indices_of(graph, problem, tree_order(problem).order));
   if (n > 64 && n <= 4000) {
     for (std::size_t width = 1; states > 0 && width <= 256 && cpu_seconds() < stop; width *= 4) {
       const std::int64_t before = states;

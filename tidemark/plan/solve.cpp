@@ -16,6 +16,7 @@
 #include "tidemark/plan/finish.h"
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/planners/chain_dp.h"
 #include "tidemark/plan/search.h"
 #include "tidemark/plan/search_threads.h"
 #include "tidemark/plan/solve_shares.h"
@@ -196,8 +197,12 @@ class Solver {
     if (near_by.empty() || !search.start_from_offer(near_by)) {
       if (options_.warm_start != nullptr) search.offer(runs_of_steps(model_, options_.warm_start->steps));
       if (!whole.runs.empty()) search.offer(whole.runs);
-      if (again == 0) offer_simple(search, live);
+      if (again == 0) {
+        offer_simple(search, live);
+        offer_chain(search, live);
+      }
       search.start();
+      if (again == 0) offer_last(search, live);
     }
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
     const auto ask = [&](const char* phase) { return go_on(phase, search.best_seconds()); };
@@ -245,18 +250,38 @@ class Solver {
     }
   }
 
+  // On a chain the best persistent plan comes from a table in no time.
+  void offer_chain(Search& search, Bytes live) const {
+    if (!options_.recompute || model_.has_copies() || model_.tasks > kMostForChain) return;
+    const double seconds = options_.effort < 0 ? kToChain * options_.time_limit : kChainCounted;
+    const std::vector<Step> steps = named::chain_runs(problem_, live, seconds, limit_.rest(kSimpler));
+    if (!steps.empty()) search.offer(runs_of_steps(model_, steps));
+  }
+
+  // Dear, and better than none. Where rounds are counted no clock ends it, so it has to be short.
+  void offer_last(Search& search, Bytes live) {
+    const bool counted = options_.effort >= 0;
+    if (search.found() || !options_.recompute || model_.has_copies() ||
+        model_.tasks > (counted ? kMostForGreedy : kMostForThreads))
+      return;
+    if (!counted && offer_plan_of("dtr", kLastShare, search, live)) return;
+    offer_plan_of("recompute_all", kLastShare, search, live);
+  }
+
   bool offer_plan_of(const char* planner, double share, Search& search, Bytes live) {
-    const Plan plan =
-        run_planner(*find_planner(planner), problem_,
-                    {.budget = live,
-                     .time_limit = std::max(least_seconds(problem_), share * options_.time_limit),
-                     .effort = options_.effort,
-                     .seed = options_.seed,
-                     .offsets = false,
-                     .makers = options_.makers,
-                     .in_place = options_.in_place,
-                     .bounds = false,
-                     .progress = [this](const Progress&) { return go_on("start", best_); }});
+    const double seconds = options_.effort < 0
+                               ? std::max(least_seconds(problem_), share * options_.time_limit)
+                               : options_.time_limit;
+    const Plan plan = run_planner(*find_planner(planner), problem_,
+                                  {.budget = live,
+                                   .time_limit = seconds,
+                                   .effort = options_.effort,
+                                   .seed = options_.seed,
+                                   .offsets = false,
+                                   .makers = options_.makers,
+                                   .in_place = options_.in_place,
+                                   .bounds = false,
+                                   .progress = [this](const Progress&) { return go_on("start", best_); }});
     return has_plan(plan) && search.offer(runs_of_steps(model_, plan.steps)) && search.found();
   }
 

@@ -41,6 +41,9 @@ inline constexpr double kForACut =
     1.4e-5;  // seconds a task: with less, the first cut may not come to its end
 // Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
 inline constexpr double kSimple = 1, kSimpler = 0.3;
+// Of the time, for the table of a chain, its seconds where rounds are counted, and the most tasks; and for ways that find a plan where no start does.
+inline constexpr double kToChain = 0.1, kChainCounted = 0.01, kLastShare = 0.05;
+inline constexpr std::int32_t kMostForChain = 2000;
 // Tasks, for plans of greedy ways as starts beside copies; and beyond which the plan is one start made well.
 inline constexpr std::int32_t kMostForGreedy = 500, kMostForThreads = 20000;
 

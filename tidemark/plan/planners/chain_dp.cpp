@@ -2,6 +2,8 @@
 // Beaumont, Herrmann, Pallez & Shilova, "Optimal memory-aware backpropagation of deep join networks" (2020) and rotor. Here
 // a value is one buffer, so that what a step needs of its input and output is shared with what is stored.
 // SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/planners/chain_dp.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -118,13 +120,44 @@ class ChainDp {
   bool can_sweep(std::int64_t s, std::int64_t x, std::int64_t t, std::int64_t m) const {
     return sweep_[at(s * (n_ + 1) + x)] + held_[at(t)] <= m;
   }
+  // Memory with which value x can be made from s and be held.
+  std::int64_t least_to_sweep(std::int64_t s, std::int64_t x, std::int64_t t) const {
+    return std::max(sweep_[at(s * (n_ + 1) + x)] + held_[at(t)], size_[at(x)]);
+  }
   bool needs_out(std::int64_t s) const { return chain_.needs_out[at(s)] || s == n_ - 1; }
 
+  // What best_e and best_c would give, for all memory sizes at once: along them the tables are read in a row.
   void solve_pair(std::int64_t s, std::int64_t t) {
-    for (std::int64_t m = 0; m <= units_; ++m) cell(e_, s, t, m) = best_e(s, t, m).first;
-    for (std::int64_t m = 0; m <= units_; ++m) cell(c_, s, t, m) = best_c(s, t, m).first;
-    for (std::int64_t m = 0; m <= units_; ++m)
-      cell(e_, s, t, m) = std::min(cell(e_, s, t, m), c(s, t, m + size_[at(t)]));
+    const std::int64_t out = size_[at(t)];
+    double* const e_row = &cell(e_, s, t, 0);
+    double* const c_row = &cell(c_, s, t, 0);
+    const auto at_once = [&](double* row, std::int64_t from, auto&& cost) {
+      for (std::int64_t m = from; m <= units_; ++m) row[m] = std::min(row[m], cost(m));
+    };
+    if (t == s + 1) {
+      at_once(e_row, need_[at(s)], [](std::int64_t) { return 0.0; });
+      if (!needs_out(s)) at_once(c_row, need_alone_[at(s)], [](std::int64_t) { return 0.0; });
+    } else if (!chain_.needs_in[at(t - 1)]) {
+      at_once(e_row, need_[at(t - 1)], [&](std::int64_t m) { return c(s, t - 1, m + out); });
+    }
+    for (std::int64_t x = s + 1; x < t; ++x) {
+      const double way = forward(s, x);
+      const std::int64_t size = size_[at(x)], from = least_to_sweep(s, x, t);
+      const double* const inner = &cell(e_, x, t, 0);
+      const double* const outer = &cell(e_, s, x, 0);
+      // All of it is free again from here on.
+      const std::int64_t all = std::max(from, std::min(units_ + 1, units_ + size - out));
+      for (std::int64_t m = from; m < all; ++m)
+        e_row[m] = std::min(e_row[m], way + inner[m - size] + outer[m - size + out]);
+      for (std::int64_t m = all; m <= units_; ++m)
+        e_row[m] = std::min(e_row[m], way + inner[m - size] + outer[units_]);
+      const double* const behind = &cell(c_, x, t, 0);
+      for (std::int64_t m = from; m <= units_; ++m)
+        c_row[m] = std::min(c_row[m], way + behind[m - size] + outer[m - size]);
+    }
+    for (std::int64_t m = least_to_sweep(s, t, t); m <= units_; ++m)
+      c_row[m] = std::min(c_row[m], forward(s, t) + e_row[m - out]);
+    at_once(e_row, 0, [&](std::int64_t m) { return c(s, t, m + out); });
   }
 
   // The cost and x; x = t makes value t itself, x = s needs no value.
@@ -198,19 +231,38 @@ class ChainDp {
   std::vector<Step> runs_;
 };
 
+// Units of memory for which the table takes so many seconds, at most 256 MiB for both tables; fewer than 32 are of no use.
+std::int64_t units_for(std::size_t steps, double seconds) {
+  constexpr double kSecondsASum = 2e-9, kMost = 1.6e7;
+  const auto n = static_cast<double>(steps);
+  const double sums = seconds / kSecondsASum;
+  return static_cast<std::int64_t>(
+      std::clamp(std::min(3 * sums / (n * n * n), kMost / (n * (n + 1))), 32.0, 4000.0));
+}
+
+// For a table, whatever the time limit, and of it: others may follow where packing fails.
+constexpr double kMostSeconds = 2, kPart = 0.3;
+
 }  // namespace
+
+std::vector<Step> chain_runs(const Problem& problem, Bytes budget, double seconds, const Limit& limit) {
+  const Outline o(problem);
+  std::string against;
+  const std::optional<ChainShape> chain = find_chain(o, against);
+  if (!chain || chain->steps() > kLongestChain) return {};
+  ChainDp dp(o, *chain, budget, units_for(chain->steps(), seconds));
+  return dp.solve(limit) && dp.cost() < kNever ? dp.runs() : std::vector<Step>{};
+}
 
 Plan chain_dp(const Problem& problem, const Options& options) {
   const Outline o(problem);
   const ChainShape chain = chain_shape("chain_dp", o);
-  if (chain.steps() > 500)
-    fail(Error::Kind::unsupported, "[chain_dp] steps {} vs at most 500", chain.steps());
+  if (chain.steps() > kLongestChain)
+    fail(Error::Kind::unsupported, "[chain_dp] steps {} vs at most {}", chain.steps(), kLongestChain);
   const Limit limit = limit_of(options);
   const Bytes budget = options.budget >= 0 ? options.budget : store_all_live_peak(problem);
-  const auto n = static_cast<double>(chain.steps());
-  // Some 10^9 sums, and 256 MiB for two tables.
-  const auto units =
-      static_cast<std::int64_t>(std::clamp(std::min(3e9 / (n * n * n), 1.6e7 / (n * (n + 1))), 32.0, 4000.0));
+  const double seconds = options.effort < 0 ? kPart * options.time_limit : kMostSeconds;
+  const std::int64_t units = units_for(chain.steps(), std::min(kMostSeconds, seconds));
   Plan plan;
   // Less where the packing of the answer is too large.
   for (const double share : {1.0, 0.98, 0.95, 0.9}) {

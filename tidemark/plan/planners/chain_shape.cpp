@@ -2,7 +2,6 @@
 #include "tidemark/plan/planners/chain_shape.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "tidemark/base/error.h"
 
@@ -49,11 +48,11 @@ std::optional<ChainShape> shape_of(const Outline& o, std::size_t n) {
 
 }  // namespace
 
-ChainShape chain_shape(const char* name, const Outline& o) {
+std::optional<ChainShape> find_chain(const Outline& o, std::string& against) {
   const Problem& p = *o.problem;
   // As far as each task reads only what the one before it made, and makes one value.
   std::size_t longest = 0;
-  std::string against = "no task";
+  against = "no task";
   for (; longest < o.order.size(); ++longest) {
     const Task& task = p.tasks[at(o.order[longest])];
     std::size_t made_reads = 0, writes = 0;
@@ -78,7 +77,13 @@ ChainShape chain_shape(const char* name, const Outline& o) {
   // A shorter one where its end belongs to the backward part. Of a network that branches, the chain before the first
   // branch would be left: that is not what is meant.
   for (std::size_t n = longest; n > 0 && longest - n < 64 && 6 * n >= o.order.size(); --n)
-    if (auto shape = shape_of(o, n)) return *std::move(shape);
+    if (auto shape = shape_of(o, n)) return shape;
+  return std::nullopt;
+}
+
+ChainShape chain_shape(const char* name, const Outline& o) {
+  std::string against;
+  if (auto shape = find_chain(o, against)) return *std::move(shape);
   fail(Error::Kind::unsupported, "[{}] applies to chains; {}", name, against);
 }
 

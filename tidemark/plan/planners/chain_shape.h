@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "tidemark/plan/planners/outline.h"
 
 namespace tidemark::plan::named {
@@ -17,7 +19,9 @@ struct ChainShape {
   std::size_t steps() const { return forward.size(); }
 };
 
-// Throws Error(unsupported) in `name`, naming the task that stands against it.
+// Nothing where the problem is no chain; `against` then names the task that stands against it.
+std::optional<ChainShape> find_chain(const Outline& outline, std::string& against);
+// Throws Error(unsupported) in `name` instead.
 ChainShape chain_shape(const char* name, const Outline& outline);
 
 }  // namespace tidemark::plan::named
