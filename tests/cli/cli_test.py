@@ -231,6 +231,8 @@ class Planning(Cli):
             self.assertLess(a["budget"], b["budget"])
             self.assertGreaterEqual(a["seconds"], b["seconds"])
             self.assertGreaterEqual(a["seconds_bound"], b["seconds_bound"])
+            saved = (a["seconds"] - b["seconds"]) * 2**30 / (b["budget"] - a["budget"])
+            self.assertAlmostEqual(a["seconds_per_gib"], saved, delta=1e-6 * saved)
         for p in points:
             self.assertLessEqual(p["peak"], p["budget"])
             self.assertLessEqual(p["seconds_bound"], p["seconds"] * (1 + 1e-9))

@@ -71,6 +71,7 @@ TEST(ReadProblem, NamesThePlace) {
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": NaN})"), "not JSON"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": 1e999})"), "a number is out of range"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": -1})"), "tasks[0].seconds: -1"},
+      {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": 1e-290})"), "tasks[0].seconds: 1e-290"},
       {with(kBuffer, R"({"reads": [], "writes": [0], "seconds": "1"})"),
        "tasks[0].seconds: is not a finite number"},
       {with(kBuffer, R"({"reads": [], "writes": [1], "seconds": 1})"), "tasks[0].writes: id 1"},

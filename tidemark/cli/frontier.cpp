@@ -57,7 +57,7 @@ class FrontierVerb : public Command {
     source_.declare(args);
     args.option("--points", points_, "Budgets to plan for");
     options_.declare(args);
-    args.flag("--json", json_, "Print a list of {budget, peak, seconds, seconds_bound}");
+    args.flag("--json", json_, "Print a list of {budget, peak, seconds, seconds_bound, seconds_per_gib}");
     args.footer(
         "The time is for each point. Budgets go from the smallest that was planned to the one that keeps "
         "everything.\n"
@@ -96,7 +96,8 @@ class FrontierVerb : public Command {
     w.begin_array();
     for (const plan::FrontierPoint& p : points) {
       w.new_line().begin_object().field("budget", p.budget).field("peak", p.plan.peak);
-      w.field("seconds", p.plan.seconds).field("seconds_bound", p.seconds_bound).end_object();
+      w.field("seconds", p.plan.seconds).field("seconds_bound", p.seconds_bound);
+      w.field("seconds_per_gib", p.seconds_per_gib).end_object();
     }
     w.new_line().end_array();
     fmt::print("{}\n", w.text());

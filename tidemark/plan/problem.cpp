@@ -15,7 +15,8 @@ namespace {
 // Every sum of sizes stays below it, so that nobody downstream has to think of overflow.
 constexpr Bytes kMostBytes = Bytes{1} << 60;  // so that sums of a few stay far from overflow
 // A sum of 2^32 of these is still finite.
-constexpr double kMostSeconds = 1e30;
+// Shorter than the least, times are too small for proofs to count with.
+constexpr double kLeastSeconds = 1e-30, kMostSeconds = 1e30;
 constexpr double kLeastRate = 1e-12;
 constexpr std::size_t kMostTiers = 64;
 
@@ -105,8 +106,9 @@ class Verifier {
     for (std::size_t t = 0; t < p_.tasks.size(); ++t) {
       const Task& task = p_.tasks[t];
       const auto id = static_cast<TaskId>(t);
-      if (!(task.seconds >= 0 && task.seconds <= kMostSeconds)) {
-        return broken("tasks[{}].seconds: {} is not a time between 0 and 1e30", t, task.seconds);
+      if (task.seconds != 0 && !(task.seconds >= kLeastSeconds && task.seconds <= kMostSeconds)) {
+        return broken("tasks[{}].seconds: {} is neither 0 nor a time between 1e-30 and 1e30", t,
+                      task.seconds);
       }
       for (const BufferId b : task.reads) {
         if (!is_buffer(b)) return broken("tasks[{}].reads: buffer {} is not in the list", t, b);
