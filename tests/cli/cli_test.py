@@ -224,6 +224,20 @@ class Planning(Cli):
         self.assertEqual(self.json_of("check", "check", self.chain, plan)["proof"], "verified")
         self.says(WRONG, "store_all", "plan", self.chain, "--budget", "min", "--planner", "store_all")
 
+    def test_problems_from_pipes_and_by_any_name(self):
+        with open(self.chain) as f:
+            problem = f.read()
+        piped = subprocess.run([PROGRAM, "plan", "/dev/stdin", "--budget", "100%", "--effort", "0", "--json"], input=problem, capture_output=True,
+                               text=True, timeout=120)
+        self.assertEqual(piped.returncode, DONE, piped.stderr)
+        self.assertEqual(json.loads(piped.stdout)["seconds"], 12)
+        named = self.path("chain.txt")
+        with open(named, "w") as f:
+            f.write(problem)
+        self.says(DONE, "optimal", "plan", named, "--budget", "100%", "--effort", "0")
+        self.says(WRONG, "neither a file nor a model", "plan", os.path.dirname(named), "--budget", "100%")
+        self.says(WRONG, "neither a file nor a model", "plan", "no-such-model", "--budget", "100%")
+
     def test_frontier(self):
         points = self.json_of("frontier", "frontier", self.chain, "--points", "5", "--effort", "40", "--time", "60s")
         self.assertGreaterEqual(len(points), 2)

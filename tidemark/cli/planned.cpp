@@ -11,8 +11,8 @@ namespace tidemark::cli {
 
 Asked ask(const ProblemSource& source) {
   if (source.is_file()) {
-    Asked asked{source.get(), {}};
-    const std::string text = read_file(source.model().name);
+    std::string text;
+    Asked asked{source.get(&text), {}};
     // Large files of others have none; looking for the word is quicker than reading them once more.
     if (text.find("\"x_types\"") != std::string::npos)
       asked.labels = read_labels(text, asked.problem.buffers.size());

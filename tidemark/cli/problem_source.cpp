@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/cli/problem_source.h"
 
+#include <filesystem>
+
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 
@@ -16,13 +18,23 @@ void ProblemSource::declare(Args& args) {
   model_.declare(args);
 }
 
-plan::Problem ProblemSource::get() const {
+bool ProblemSource::is_file() const {
+  std::error_code error;
+  return model_.name.ends_with(".json") ||
+         (!ModelSource::is_model(model_.name) && std::filesystem::exists(model_.name, error) &&
+          !std::filesystem::is_directory(model_.name, error));
+}
+
+plan::Problem ProblemSource::get(std::string* text) const {
   if (is_file()) {
     if (const std::vector<std::string> given = model_.given(); !given.empty())
       fail(Error::Kind::usage,
            "[problem] {} is for models; {} is a problem file, whose sizes and times are fixed", given[0],
            model_.name);
-    plan::Problem problem = read_problem_file(model_.name);
+    plan::Problem problem = read_named(model_.name, [&](const std::string& read) {
+      if (text != nullptr) *text = read;
+      return plan::read_problem(read);
+    });
     device_ = problem.device;
     return problem;
   }
@@ -31,7 +43,7 @@ plan::Problem ProblemSource::get() const {
 
 Posed ProblemSource::posed() const {
   if (!ModelSource::is_model(model_.name)) {
-    fail(Error::Kind::usage, "[problem] '{}' is neither a .json file nor a model; models: {}", model_.name,
+    fail(Error::Kind::usage, "[problem] '{}' is neither a file nor a model; models: {}", model_.name,
          join(model_names(), " "));
   }
   ModelSource::OnDevice on = model_.posed();

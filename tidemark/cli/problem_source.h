@@ -26,9 +26,10 @@ plan::Problem read_problem_file(const std::string& path);
 class ProblemSource {
  public:
   void declare(Args& args);
-  // A name ending in .json is a file; anything else a model. Throws Error(usage) naming the models there are.
-  plan::Problem get() const;
-  bool is_file() const { return model_.name.ends_with(".json"); }
+  // A name ending in .json is a file, and so is what is no model but there, a pipe too; anything else a model. Throws Error(usage) naming the
+  // models there are. A file's text goes to `text`, which a pipe gives only once.
+  plan::Problem get(std::string* text = nullptr) const;
+  bool is_file() const;
   const ModelSource& model() const { return model_; }
   ModelSource& model() { return model_; }
   // For a model: with what its buffers are in the graph.
