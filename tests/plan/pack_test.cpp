@@ -296,7 +296,8 @@ TEST(PackCsv, ReadsWritesAndRefuses) {
   for (const char* bad :
        {"", "id,lower,upper\n", "id,lower,upper,size\na,0,1\n", "id,lower,upper,size\na,0,1,x\n",
         "id,lower,upper,size\na,0,1,99999999999999999999\n", "id,lower,upper,size\na,3,1,1\n",
-        "id,lower,upper,size\na,0,1,-4\n", "id,lower,upper,size\na,0,1,\n"})
+        "id,lower,upper,size\na,0,1,-4\n", "id,lower,upper,size\na,0,1,\n",
+        "id,lower,upper,size,size\na,0,1,4,5\n"})
     EXPECT_THROW(read_pack_csv(bad), Error) << bad;
   try {
     read_pack_csv("id,lower,upper,size\na,0,1,4\nb,0,1,4\na,2,3,4\n");

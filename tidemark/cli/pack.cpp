@@ -7,6 +7,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
+#include "tidemark/cli/problem_source.h"
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/verb.h"
 #include "tidemark/plan/pack_csv.h"
@@ -35,7 +36,8 @@ class PackVerb : public Command {
     const Bytes capacity = capacity_.empty() ? -1 : parse_bytes(capacity_);
     const double time_limit = parse_seconds(time_);
     expect_writable(output_);
-    const plan::PackInstance instance = plan::read_pack_csv(read_file(file_));
+    const auto instance =
+        read_named(file_, [](const std::string& text) { return plan::read_pack_csv(text); });
     const double begin = cpu_seconds();
     const plan::Packing packing = plan::pack(
         instance.intervals,

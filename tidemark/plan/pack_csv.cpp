@@ -43,8 +43,13 @@ PackInstance read_pack_csv(std::string_view text) {
       columns = fields.size();
       for (std::size_t c = 0; c < kColumns.size(); ++c) {
         column[c] = columns;
-        for (std::size_t f = 0; f < columns; ++f)
-          if (fields[f] == kColumns[c]) column[c] = f;
+        for (std::size_t f = 0; f < columns; ++f) {
+          if (fields[f] != kColumns[c]) continue;
+          if (column[c] != columns)
+            fail(Error::Kind::data, "[pack csv] line {}: column '{}' twice; name it once", line_number,
+                 kColumns[c]);
+          column[c] = f;
+        }
         if (column[c] == columns)
           fail(Error::Kind::data,
                "[pack csv] line {}: no column '{}'; the first line must name id,lower,upper,size",
