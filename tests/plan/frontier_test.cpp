@@ -52,6 +52,20 @@ TEST(Frontier, IsMonotoneAndChecked) {
   }
 }
 
+// Bounds fall with the budget to the last digit: the same seconds added up in another order may be larger than the plan's.
+TEST(Frontier, BoundsFallToTheLastDigit) {
+  std::vector<FrontierPoint> points(2);
+  points[0].budget = 1;
+  points[1].budget = 2;
+  points[0].plan.seconds = points[1].plan.seconds = 0.3;
+  points[0].seconds_bound = 0.1;
+  points[1].seconds_bound = 0.1 + 0.2;
+  ASSERT_GT(points[1].seconds_bound, 0.3);
+  add_margins(points);
+  EXPECT_GE(points[0].seconds_bound, points[1].seconds_bound);
+  EXPECT_EQ(points[0].seconds_per_gib, 0);
+}
+
 TEST(Frontier, HasTwoEnds) { EXPECT_THROW(frontier(there_and_back(2), {.points = 1}), Error); }
 
 TEST(Frontier, StopsWhenTold) {

@@ -112,6 +112,8 @@ class Curve {
 }  // namespace
 
 void add_margins(std::vector<FrontierPoint>& points) {
+  // The same tasks added up in another order may differ in the last digit.
+  for (FrontierPoint& p : points) p.seconds_bound = std::min(p.seconds_bound, p.plan.seconds);
   for (std::size_t i = points.size(); i-- > 1;) {
     FrontierPoint &here = points[i - 1], &above = points[i];
     here.seconds_bound = std::max(here.seconds_bound, std::min(above.seconds_bound, here.plan.seconds));
