@@ -8,6 +8,7 @@
 #include "random_problem.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/budget.h"
+#include "tidemark/plan/cut.h"
 #include "tidemark/plan/proof.h"
 #include "tidemark/plan/stages.h"
 
@@ -28,7 +29,7 @@ Problem tiny(std::uint64_t seed, int most) {
 
 struct Tally {
   int problems = 0, planned = 0, infeasible = 0, above_floor = 0, tight = 0, too_large = 0, peak_tight = 0,
-      chains = 0, chains_above = 0;
+      chains = 0, chains_above = 0, cases = 0, cases_above = 0;
 };
 
 // Any moments in line, not only those that a search would choose.
@@ -52,7 +53,7 @@ void several_moments(const Problem& p, Bytes budget, double optimum, std::uint64
   plan.budget = budget;
   if (b.seconds <= 0) return;
   plan.seconds_bound = b.seconds;
-  plan.proof.json = proof_json(values, &b.certificate, nullptr);
+  plan.proof.json = proof_json(values, std::span(&b.certificate, 1), nullptr);
   ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
 }
 
@@ -98,6 +99,63 @@ void expect_no_false_proof(const Problem& p, const Plan& proven, double optimum,
     plan.peak_bound = least + 1;
     EXPECT_NE(verify_proof(p, plan), "") << where << "\n" << plan.proof.json;
   }
+}
+
+// Any two cases by order, or three, each with any moment: not only those that a search would choose.
+void cases_by_order(const Problem& p, Bytes budget, double optimum, Bytes least, std::uint64_t seed,
+                    Tally& tally) {
+  const Values values(p);
+  Rng rng(seed * 3 + 2);
+  std::vector<TaskId> sole;
+  for (TaskId t = 0; t < values.tasks(); ++t) {
+    if (values.sole[static_cast<std::size_t>(t)]) sole.push_back(t);
+  }
+  if (sole.size() < 2) return;
+  const auto any = [&] {
+    return sole[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(sole.size())))];
+  };
+  const auto pair = [&] {
+    Order order{any(), any()};
+    while (order.then == order.first) order.then = any();
+    return order;
+  };
+  const Order outer = pair(), inner = pair();
+  std::vector<std::vector<Certificate::Case>> paths{{{outer, false}}};
+  if (rng.below(2) == 0) {
+    paths.push_back({{outer, true}, {inner, false}});
+    paths.push_back({{outer, true}, {inner, true}});
+  } else {
+    paths.push_back({{outer, true}});
+  }
+  std::vector<Certificate> cases;
+  double proven = std::numeric_limits<double>::infinity();
+  for (auto& path : paths) {
+    const Values of_case(p, held_orders(path));
+    const std::vector<TaskId> moments{any()};
+    const int unit = unit_exponent_for(values.floor_seconds);
+    CutModel model(of_case, moments[0]);
+    const double price = model.best(budget, std::numeric_limits<double>::infinity()).price;
+    model.cut(price, budget);
+    Certificate& c =
+        cases.emplace_back(Certificate{.orders = std::move(path), .moments = moments, .unit_exponent = unit});
+    c.leaves.push_back(model.leaf(price));
+    const Evaluation evaluation(of_case, moments, unit, budget);
+    // A case without plans may be shown to be one.
+    Certificate::Leaf impossible;
+    model.least_stored(&impossible);
+    impossible.impossible = true;
+    if (evaluation.seconds(impossible) > 0) c.leaves[0] = impossible;
+    proven = std::min(proven, evaluation.seconds(c.leaves[0]));
+  }
+  ASSERT_LE(proven, optimum + 1e-9 * (1 + optimum)) << "seed " << seed << "\n" << write_problem(p);
+  ++tally.cases;
+  tally.cases_above += proven > values.floor_seconds + 1e-9 ? 1 : 0;
+  Plan plan;
+  plan.budget = budget;
+  plan.seconds_bound = proven;
+  plan.proof.json = proof_json(values, cases, nullptr);
+  ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
+  expect_no_false_proof(p, plan, optimum, least, rng, fmt::format("cases, seed {}", seed));
 }
 
 // The bound for a budget, proven and at most the optimum. False: there is no plan to compare with.
@@ -154,6 +212,7 @@ void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
       Rng rng(seed * 5 + 1);
       expect_no_false_proof(p, plan, *best.seconds, *least, rng, where);
       several_moments(p, budget, *best.seconds, seed, tally);
+      cases_by_order(p, budget, *best.seconds, *least, seed, tally);
       plan.steps = best.steps;
       ASSERT_EQ(replay(p, plan).broken, "") << where;
       ASSERT_LE(replay(p, plan).live_peak, budget) << where;
@@ -167,12 +226,13 @@ TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   RecordProperty("above_floor", t.above_floor);
   std::printf(
       "%d problems: %d planned, %d infeasible, %d bounds above the floor, %d of them tight, %d too large, %d "
-      "peaks tight; %d chains of moments, %d above the floor\n",
+      "peaks tight; %d chains of moments, %d above the floor; %d sets of cases, %d above the floor\n",
       t.problems, t.planned, t.infeasible, t.above_floor, t.tight, t.too_large, t.peak_tight, t.chains,
-      t.chains_above);
+      t.chains_above, t.cases, t.cases_above);
   EXPECT_GT(t.planned, 1000);
   EXPECT_GT(t.above_floor, 100);
   EXPECT_GT(t.tight, 20);
+  EXPECT_GT(t.cases_above, 20);
 }
 
 // Along a ray the multipliers of these grew past what the verifier reads.

@@ -272,6 +272,71 @@ TEST(Proof, rows_are_refused_by_name) {
   EXPECT_EQ(verdict(five, leaf(R"(, "decisions": [[1, 1]])") + "," + leaf("")), "");
 }
 
+// Cases by which of two tasks first runs before the other.
+TEST(Proof, cases_by_order_are_all_there_and_what_they_say) {
+  // "wide" needs the room of three values and may run before or behind any of the backward tasks that do not need it.
+  Problem p = mirror(5);
+  p.buffers.push_back({.name = "sum", .bytes = 200});
+  p.tasks.push_back({.name = "wide", .reads = {5}, .writes = {11}, .seconds = 1});
+  p.outputs.push_back(11);
+  ASSERT_EQ(verify(p), "");
+  const auto verdict = [&](const std::string& cases, double seconds = 1) {
+    Plan plan;
+    plan.budget = 300;
+    plan.seconds_bound = seconds;
+    plan.proof.json = R"({"version": 2, "seconds": {"unit_exponent": -50, "cases": [)" + cases + "]}}";
+    return verify_proof(p, plan);
+  };
+  const auto expect = [](const std::string& verdict, const char* words) {
+    EXPECT_NE(verdict.find(words), std::string::npos) << verdict << " lacks " << words;
+  };
+  const auto one = [](const std::string& order, const std::string& moments, const std::string& leaves) {
+    return R"({"order": [)" + order + R"(], "moments": [)" + moments + R"(], "leaves": [)" + leaves + "]}";
+  };
+  const std::string plain = R"({"moments": [], "leaves": [{}]})";
+  EXPECT_EQ(verdict(one("[10, 7]", "", "{}") + ", " + plain), "");
+  EXPECT_EQ(verdict(plain), "") << "one case of no order is all plans";
+  expect(verdict(one("[10, 7]", "", "{}")), "a leaf is missing");
+  expect(verdict(one("[10, 7]", "", "{}") + ", " + plain + ", " + plain), "after the last");
+  expect(verdict(""), "a leaf is missing");
+  expect(verdict(one("[7, 7]", "", "{}") + ", " + plain), "order: not two tasks");
+  expect(verdict(one("[7, 99]", "", "{}") + ", " + plain), "order: not two tasks");
+  expect(verdict(one("[7]", "", "{}") + ", " + plain), "a row of 1 numbers");
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += std::string(i > 0 ? ", " : "") + "[10, 7]";
+  expect(verdict(one(many, "", "{}")), "order: too many");
+  // Task 8 is behind 7 in the list, and so behind 10 where 10 comes before 7; where it does not, nothing says so.
+  const auto at_ten = [&](const std::string& after) { return R"({"task": 10, "after": [)" + after + "]}"; };
+  const std::string leaf = R"({"prices": [[0, 0]]})";
+  EXPECT_EQ(verdict(one("[10, 7]", at_ten("[7, 9]"), leaf) + ", " + plain), "");
+  expect(verdict(one("[7, 10]", at_ten("[7, 9]"), leaf) + ", " + plain), "can run before");
+  expect(verdict(one("[10, 7]", "", "{}") + R"(, {"moments": [)" + at_ten("[7, 9]") + R"(], "leaves": [)" +
+                 leaf + "]}"),
+         "can run before");
+  // 7 has run before 10 where the order says so, against the list's: 8 and then 10 are moments in line.
+  EXPECT_EQ(verdict(one("[8, 10]", R"({"task": 7}, {"task": 10})", R"({"prices": [[0, 0], [0, 0]]})") + ", " +
+                    plain),
+            "");
+  expect(verdict(one("[10, 8]", R"({"task": 7}, {"task": 10})", R"({"prices": [[0, 0], [0, 0]]})") + ", " +
+                 plain),
+         "does not surely come after");
+  // What is to be instead of another task need not run at all.
+  Problem other = p;
+  other.tasks.push_back(
+      {.name = "narrow", .reads = {5}, .writes = {11}, .seconds = 2, .optional = true, .instead_of = 10});
+  ASSERT_EQ(verify(other), "");
+  Plan plan;
+  plan.budget = 300;
+  plan.seconds_bound = 1;
+  plan.proof.json = R"({"version": 2, "seconds": {"unit_exponent": -50, "cases": [)" +
+                    one("[10, 7]", "", "{}") + ", " + plain + "]}}";
+  expect(verify_proof(other, plan), "order: not two tasks");
+  plan.proof.json =
+      R"({"version": 2, "seconds": {"unit_exponent": -50, "moments": [], "leaves": [{}], "cases": [)" +
+      plain + "]}}";
+  expect(verify_proof(p, plan), "beside cases");
+}
+
 TEST(Proof, a_proof_of_an_older_version_says_so) {
   Plan plan;
   plan.seconds_bound = 1;

@@ -8,6 +8,7 @@
 
 #include "tidemark/plan/branch.h"
 #include "tidemark/plan/cpu_clock.h"
+#include "tidemark/plan/order_split.h"
 #include "tidemark/plan/stage_search.h"
 
 namespace tidemark::plan {
@@ -17,6 +18,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
+constexpr double kOrderGap = 0.0005;    // likewise, for cases by order to be looked for
 constexpr double kProgramsShare = 0.5;  // of the time, to choose moments; the rest is for branching
 constexpr double kWhenTheyPay =
     0.9;  // the same once several moments prove far more than one: no leaves come up to that
@@ -54,14 +56,32 @@ std::vector<Bytes> profile(const Values& values) {
 
 class Search {
  public:
-  Search(const Values& values, const BoundOptions& options)
+  // `orders`: the case, where it is one of several; `values` are of the same.
+  Search(const Values& values, const BoundOptions& options, std::vector<Certificate::Case> orders = {})
       : v_(values), o_(options), limit_(options.time_limit, -1) {
     limit_.watch(options.stop);
     limit_.ask(options.go_on);
     certificate_.unit_exponent = unit_exponent_for(values.floor_seconds);
+    certificate_.orders = std::move(orders);
   }
 
   BoundResult run() {
+    prove();
+    result_.leaves = 0;
+    for (const Certificate& c : cases_) result_.leaves += static_cast<int>(c.leaves.size());
+    if (result_.infeasible) result_.seconds = v_.floor_seconds;
+    if (o_.peak || result_.infeasible)
+      result_.peak = peak_bound(v_, 64, result_.infeasible ? result_.moment : -1);
+    result_.infeasible = o_.budget >= 0 && result_.peak.bytes > o_.budget;
+    if (o_.certificate)
+      result_.proof.json = proof_json(v_, cases_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
+    order_choices();
+    return std::move(result_);
+  }
+
+ private:
+  // Leaves the seconds and the cases that prove them.
+  void prove() {
     result_.seconds = result_.floor_seconds = v_.floor_seconds;
     if (o_.budget >= 0 && v_.tasks() > 0) {
       live_ = profile(v_);
@@ -72,6 +92,7 @@ class Search {
         scan();
       else
         weigh_links();
+      if (result_.moment >= 0 && !result_.infeasible && split_by_order()) return;
       if (result_.moment >= 0 && !result_.infeasible) {
         const double single = result_.seconds, floor = v_.floor_seconds;
         const StageSearch several = search_more_moments();
@@ -82,28 +103,79 @@ class Search {
         if (!large || several.best.seconds < several.pair.seconds + kSmallGap * floor)
           branch_at_moments(several.pair.certificate, far && !large);
         if (large) branch_at_moments(several.best.certificate, far);
-        if (!far && result_.seconds < o_.known_seconds) branch_at_best();
+        if (certificate_.leaves.empty() || (!far && result_.seconds < o_.known_seconds)) branch_at_best();
       }
     }
+    if (result_.infeasible && !certificate_.orders.empty()) show_impossible();
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
-    result_.leaves = static_cast<int>(certificate_.leaves.size());
+    if (certificate_.moments.empty()) result_.seconds = v_.floor_seconds;
     result_.moments = certificate_.moments;
-    if (result_.infeasible || certificate_.moments.empty()) result_.seconds = v_.floor_seconds;
-    if (o_.peak || result_.infeasible)
-      result_.peak = peak_bound(v_, 64, result_.infeasible ? result_.moment : -1);
-    result_.infeasible = o_.budget >= 0 && result_.peak.bytes > o_.budget;
-    if (o_.certificate)
-      result_.proof.json =
-          proof_json(v_, &certificate_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
-    order_choices();
-    return std::move(result_);
+    cases_.push_back(std::move(certificate_));
   }
 
- private:
+  // A case without plans.
+  void show_impossible() {
+    CutModel model(v_, result_.moment);
+    Certificate found{.moments = {result_.moment}, .unit_exponent = certificate_.unit_exponent};
+    model.least_stored(&found.leaves.emplace_back());
+    found.leaves[0].impossible = true;
+    const Evaluation check(v_, found.moments, found.unit_exponent, o_.budget);
+    if (check.seconds(found.leaves[0]) != std::numeric_limits<double>::infinity()) return;
+    result_.seconds = std::numeric_limits<double>::infinity();
+    set_certificate(std::move(found));
+  }
+
+  // Every plan is of one case or the other: what is proven of both holds. False: no order of two tasks promises more.
+  bool split_by_order() {
+    constexpr double kShareOfLower = 0.8;  // of what is left; the other has to come up to it, no further
+    constexpr std::size_t kMostOrders = 6;
+    constexpr int kMostTasks = 4000;  // beyond, the time is for one cut
+    if (!o_.orders || !o_.branch || !v_.problem.tiers.empty() || v_.tasks() > kMostTasks ||
+        certificate_.orders.size() >= kMostOrders ||
+        o_.known_seconds - result_.seconds < kOrderGap * v_.floor_seconds)
+      return false;
+    const std::optional<Order> order = choose_order(
+        v_, held_orders(certificate_.orders),
+        {.budget = o_.budget,
+         .moment = result_.moment,
+         .price = result_.price,
+         .seconds = result_.seconds,
+         .enough = o_.known_seconds,
+         .go_on = [&](int cuts) { return (result_.cuts += cuts) < o_.effort && may_screen(0.4); }});
+    if (!order) return false;
+    BoundResult part[2];
+    std::vector<Certificate> cases[2];
+    constexpr int kLower = 1;
+    for (const int which : {kLower, 1 - kLower}) {
+      std::vector<Certificate::Case> orders = certificate_.orders;
+      orders.push_back({*order, which == 1});
+      const Values values(v_.problem, held_orders(orders));
+      BoundOptions options = o_;
+      const double share = which == kLower ? kShareOfLower : 1;
+      options.time_limit = share * std::max(0.0, o_.time_limit - limit_.elapsed());
+      options.effort = static_cast<std::int64_t>(share * static_cast<double>(o_.effort - result_.cuts));
+      if (which != kLower) options.known_seconds = std::min(o_.known_seconds, part[kLower].seconds);
+      Search search(values, options, std::move(orders));
+      search.prove();
+      result_.cuts += search.result_.cuts;
+      part[which] = std::move(search.result_);
+      cases[which] = std::move(search.cases_);
+      if (part[which].seconds <= result_.seconds) return false;
+    }
+    const double least = std::min(part[0].seconds, part[1].seconds);
+    if (least <= result_.seconds || least == std::numeric_limits<double>::infinity()) return false;
+    result_.seconds = least;
+    result_.moments = part[part[1].seconds < part[0].seconds ? 1 : 0].moments;
+    cases_ = std::move(cases[0]);
+    std::move(cases[1].begin(), cases[1].end(), std::back_inserter(cases_));
+    return true;
+  }
+
   // Worth it only where runs need much of the budget by themselves.
   StageSearch search_more_moments() {
     if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return {};
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
+    if (!certificate_.orders.empty()) options.late = certificate_.orders.back().holds().then;
     // What a program costs in seconds, as the programs before show.
     const double size = 1e-3 * (v_.tasks() + v_.values()), single = result_.seconds;
     double begun = limit_.elapsed();
@@ -133,7 +205,12 @@ class Search {
   void take(const StageBound& b) {
     if (b.seconds <= result_.seconds) return;
     result_.seconds = b.seconds;
-    certificate_ = b.certificate;
+    set_certificate(b.certificate);
+  }
+
+  void set_certificate(Certificate found) {
+    found.orders = std::move(certificate_.orders);
+    certificate_ = std::move(found);
   }
 
   // What a program costs, in cuts: it grows with the square of the unknowns.
@@ -199,7 +276,7 @@ class Search {
       return;  // no plan at all; what that means is the peak's
     if (least <= (certificate_.leaves.empty() ? v_.floor_seconds : result_.seconds)) return;
     result_.seconds = least;
-    certificate_ = std::move(found);
+    set_certificate(std::move(found));
   }
 
   bool more_time() const { return result_.cuts < o_.effort && !limit_.time_is_up(); }
@@ -386,7 +463,8 @@ class Search {
   std::vector<Certificate::Link> links_;  // with tiers
   std::map<TaskId, Try> tried_;
   std::map<TaskId, double> screened_;
-  Certificate certificate_;
+  Certificate certificate_;         // of this case, while it is looked for
+  std::vector<Certificate> cases_;  // at the end: this one, or those that it was split into
   double seconds_for_pair_ = 0;  // a program of two moments, as those so far show
   BoundResult result_;
 };

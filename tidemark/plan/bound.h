@@ -23,6 +23,7 @@ struct BoundOptions {
   double known_seconds = std::numeric_limits<double>::infinity();
   bool branch = true;
   bool stages = true;  // several moments at once
+  bool orders = true;  // cases by which of two tasks first runs before the other
   int leaves = 256;    // of the branching, at most
   bool peak = true;    // with a bound on the peak
   bool certificate = true;

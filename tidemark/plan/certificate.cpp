@@ -34,6 +34,12 @@ Wide priced(double price, Bytes bytes, int unit_exponent, bool up) {
 
 double Certificate::unit() const { return std::ldexp(1.0, unit_exponent); }
 
+std::vector<Order> held_orders(const std::vector<Certificate::Case>& orders) {
+  std::vector<Order> held;
+  for (const auto& o : orders) held.push_back(o.holds());
+  return held;
+}
+
 int unit_exponent_for(double floor_seconds) {
   int exponent = 0;
   std::frexp(std::max(floor_seconds, 1e-200), &exponent);

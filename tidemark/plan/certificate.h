@@ -57,12 +57,20 @@ struct Certificate {
     std::vector<Floor> floors;  // instead of the usual one
     std::vector<Link> links;    // one for each tier, or none: all zero
   };
+  // One case of several, from "`first` before `then`" to the opposite in the order of the list: the plans it is about.
+  struct Case {
+    Order order;
+    bool turned;  // `then` before `first`
+    Order holds() const { return turned ? Order{order.then, order.first} : order; }
+  };
+  std::vector<Case> orders;
   std::vector<TaskId> moments;  // each surely runs before the next
   int unit_exponent = 0;        // a unit is 2^unit_exponent seconds
   std::vector<Leaf> leaves;
 
   double unit() const;
 };
+std::vector<Order> held_orders(const std::vector<Certificate::Case>& orders);
 
 // The unit that suits a problem: its floor is some 2^50 of them.
 TIDEMARK_API int unit_exponent_for(double floor_seconds);

@@ -21,7 +21,8 @@ TIDEMARK_API PeakBound peak_bound(const Values& values, int effort = 64, TaskId 
 // One sentence for people: where, and which buffers.
 TIDEMARK_API std::string explain(const Values& values, const PeakBound& peak);
 
-// The proof of a plan file from either or both of its parts.
-TIDEMARK_API std::string proof_json(const Values& values, const Certificate* seconds, const PeakBound* peak);
+// The proof of a plan file from either or both of its parts. `seconds`: the cases, in the order of their tree.
+TIDEMARK_API std::string proof_json(const Values& values, std::span<const Certificate> seconds,
+                                    const PeakBound* peak);
 
 }  // namespace tidemark::plan

@@ -16,7 +16,7 @@ namespace {
 using namespace proof;
 using Wide = __int128;
 
-constexpr std::size_t kMostMoments = 16;
+constexpr std::size_t kMostMoments = 16, kMostOrders = 16;
 constexpr std::int64_t kWhole = 1 << 20;    // the weights of `links` are parts of it
 constexpr Wide kInfinity = Wide{1} << 120;  // sums stay far below
 constexpr std::size_t kMostWork = 1'000'000'000;
@@ -165,11 +165,29 @@ class Ledger {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Wide>> cost_;  // see run and stored
 };
 
-// In units, or in bytes without a scale: the least over the leaves, which are those of a binary tree. Each follows
-// from the one before by turning its last "not stored" into "stored", and then adds its own decisions, "not stored".
-Wide proven(const Facts& f, const Part& part, Bytes budget, double scale) {
-  const std::size_t each = (f.reads.size() + f.values.size() + 1) * (part.moments.size() + 1);
-  expect(part.leaves.size() < kMostWork / each, "too many leaves");
+// The decisions that hold at the leaves of a binary tree, from left to right: each leaf turns the last 0 of the one
+// before into 1, without what follows it, and adds its own, all 0.
+class Path {
+ public:
+  const std::vector<Row>& enter(const std::vector<Row>& own) {
+    expect(!begun_ || !rows_.empty(), "a leaf after the last");
+    begun_ = true;
+    for (const Row& d : own) rows_.push_back({d[0], d[1], 0});
+    return rows_;
+  }
+  void leave() {
+    while (!rows_.empty() && rows_.back()[2] == 1) rows_.pop_back();
+    if (!rows_.empty()) rows_.back()[2] = 1;
+  }
+  void end() const { expect(begun_ && rows_.empty(), "a leaf is missing"); }
+
+ private:
+  std::vector<Row> rows_;
+  bool begun_ = false;
+};
+
+// In units, or in bytes without a scale: the least over the leaves.
+Wide proven(const Facts& f, const Case& part, Bytes budget, double scale) {
   expect(part.moments.size() <= (f.problem.tiers.empty() ? kMostMoments : 1), "too many moments");
   std::vector<Moment> moments{the_start(f)};
   for (std::size_t i = 0; i < part.moments.size(); ++i) {
@@ -180,43 +198,61 @@ Wide proven(const Facts& f, const Part& part, Bytes budget, double scale) {
   }
   moments.push_back(the_end(f));
   Wide least = kInfinity;
-  std::vector<Row> path;  // moment, value, stored or not
+  Path path;
   for (const Leaf& leaf : part.leaves) {
-    expect(!path.empty() || &leaf == part.leaves.data(), "a leaf after the last");
-    for (const Row& d : leaf.decisions) {
+    std::vector<Moment> decided = moments;
+    for (const Row& d : path.enter(leaf.decisions)) {
       expect(d[0] >= 1 && at(d[0]) <= part.moments.size() && at(d[1]) < f.values.size(),
              "decisions: not a value at a moment");
-      path.push_back({d[0], d[1], 0});
-    }
-    std::vector<Moment> decided = moments;
-    for (const Row& d : path)
       decided[at(d[0])].least[at(d[1])] = decided[at(d[0])].most[at(d[1])] = d[2] == 1;
+    }
     Ledger ledger(f, std::move(decided), leaf.impossible ? 0 : scale);
     ledger.add_time(leaf);
     ledger.add_memory(leaf, budget);
     ledger.add_rows(leaf);
     expect(!leaf.impossible || ledger.least() > 0, "a leaf said to be impossible is not shown to be");
     if (!leaf.impossible) least = std::min(least, ledger.least());
-    while (!path.empty() && path.back()[2] == 1) path.pop_back();
-    if (!path.empty()) path.back()[2] = 1;
+    path.leave();
   }
-  expect(!part.leaves.empty() && path.empty(), "a leaf is missing");
+  path.end();
   return least;
 }
 
-double proven_seconds(const Facts& f, const Part& part, Bytes budget) {
-  expect(part.moments.empty() || budget >= 0, "a moment without a budget");
-  const Wide units = proven(f, part, budget, std::ldexp(1.0, -part.unit_exponent));
+// The least over the cases.
+Wide proven(const Problem& p, const Text& text, const Part& part, Bytes budget, double scale) {
+  Wide least = kInfinity;
+  std::size_t work = 0;
+  Path path;
+  for (const Case& c : part.cases) {
+    const std::vector<Row>& order = path.enter(c.order);
+    expect(order.size() <= kMostOrders, "order: too many");
+    const Facts f(p, text.never_first, order);
+    work += c.leaves.size() * (f.reads.size() + f.values.size() + 1) * (c.moments.size() + 1);
+    expect(work < kMostWork, "too many leaves");
+    least = std::min(least, proven(f, c, budget, scale));
+    path.leave();
+  }
+  path.end();
+  return least;
+}
+
+double proven_seconds(const Problem& p, const Text& text, Bytes budget) {
+  const Part& part = *text.seconds;
+  for (const Case& c : part.cases) expect(c.moments.empty() || budget >= 0, "a moment without a budget");
+  const Wide units = proven(p, text, part, budget, std::ldexp(1.0, -part.unit_exponent));
   return units == kInfinity ? HUGE_VAL : std::ldexp(static_cast<double>(units), part.unit_exponent);
 }
 
 // At the end: in the last run, whichever task it is, all outputs are live, since without tiers nothing appears after it. Where no task
 // is required there may be none.
-Bytes proven_bytes(const Facts& f, const Part& part) {
-  for (const Leaf& leaf : part.leaves)
-    expect(!leaf.impossible && leaf.prices == std::vector<Row>{{1, 0}},
-           "a peak is at one moment, at price 1");
-  if (!part.end) return static_cast<Bytes>(std::clamp(proven(f, part, 0, 0), Wide{0}, Wide{1} << 62));
+Bytes proven_bytes(const Problem& p, const Text& text) {
+  for (const Case& c : text.peak->cases)
+    for (const Leaf& leaf : c.leaves)
+      expect(!leaf.impossible && leaf.prices == std::vector<Row>{{1, 0}},
+             "a peak is at one moment, at price 1");
+  if (!text.peak->end)
+    return static_cast<Bytes>(std::clamp(proven(p, text, *text.peak, 0, 0), Wide{0}, Wide{1} << 62));
+  const Facts f(p, text.never_first, {});
   const auto required = [](const Task& t) { return !t.optional; };
   if (!std::any_of(f.problem.tasks.begin(), f.problem.tasks.end(), required) || !f.problem.tiers.empty())
     return f.resident_bytes;
@@ -240,9 +276,8 @@ std::string verify_proof(const Problem& problem, const Plan& plan) {
     return "seconds_bound holds for the given order only, which no proof covers";
   try {
     const Text text = read(plan.proof.json, problem.tasks.size());
-    const Facts facts(problem, text.never_first);
-    const double seconds = text.seconds ? proven_seconds(facts, *text.seconds, plan.budget) : 0;
-    const Bytes bytes = text.peak ? proven_bytes(facts, *text.peak) : 0;
+    const double seconds = text.seconds ? proven_seconds(problem, text, plan.budget) : 0;
+    const Bytes bytes = text.peak ? proven_bytes(problem, text) : 0;
     if (plan.seconds_bound && !(*plan.seconds_bound <= seconds + 1e-9 * std::abs(seconds)))
       return fmt::format("seconds_bound is {}, but the proof gives {}", *plan.seconds_bound, seconds);
     if (plan.peak_bound && *plan.peak_bound > bytes)

@@ -16,7 +16,7 @@ void expect(bool holds, const char* what) {
   if (!holds) fail(Error::Kind::data, "{}", what);
 }
 
-Facts::Facts(const Problem& p, const std::vector<Row>& never_first)
+Facts::Facts(const Problem& p, const std::vector<Row>& never_first, const std::vector<Row>& order)
     : problem(p), reads(p.tasks.size()), writes(reads), fresh(reads), sole(p.tasks.size(), true) {
   const auto n = static_cast<TaskId>(p.tasks.size());
   // Of each buffer, its values in order, each with the update that leaves it.
@@ -68,6 +68,17 @@ Facts::Facts(const Problem& p, const std::vector<Row>& never_first)
       if (own) held.back() += values[at(v)].bytes;
     }
   }
+  // As if the one that is first made a value of no bytes for the other.
+  for (const Row& o : order) {
+    expect(
+        at(o[0]) < sole.size() && at(o[1]) < sole.size() && o[0] != o[1] && sole[at(o[0])] && sole[at(o[1])],
+        "order: not two tasks that every plan runs");
+    const auto first = static_cast<TaskId>(o[at(o[2])]), then = static_cast<TaskId>(o[at(1 - o[2])]);
+    writes[at(first)].push_back(static_cast<std::int32_t>(values.size()));
+    reads[at(then)].push_back(static_cast<std::int32_t>(values.size()));
+    values.push_back({.resident = true, .makers = {first}, .firsts = {first}});
+  }
+  walks += order.size();
   std::size_t work = 0;
   const auto take = [&](std::size_t more) { expect((work += more) < 100'000'000, "never_first: too long"); };
   for (const Row& r : never_first) {
@@ -105,8 +116,9 @@ Moment first_run(const Facts& f, TaskId task, const std::vector<Row>& after) {
   Moment m{.before = std::vector<bool>(f.reads.size()), .held = f.held[at(task)]};
   m.after = m.over = m.before;
   m.least.resize(f.values.size());
-  // Whatever is the only one to make first what a required task reads stands before it in the list.
-  for (TaskId t = task; t >= 0; --t) {
+  // Whatever is the only one to make first what a required task reads stands before it in the list, but for what `order` says.
+  for (TaskId step = 0, steps = n * static_cast<TaskId>(f.walks); step < steps; ++step) {
+    const TaskId t = n - 1 - step % n;
     for (std::int32_t v : t == task || m.before[at(t)] ? f.reads[at(t)] : Ids()) {
       const Value& value = f.values[at(v)];
       if (!value.given && value.firsts.size() == 1) m.before[at(value.firsts[0])] = true;

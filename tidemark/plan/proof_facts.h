@@ -23,7 +23,8 @@ struct Value {
 };
 
 struct Facts {
-  Facts(const Problem& problem, const std::vector<Row>& never_first);
+  // `order`: [a, b, 0] a first runs before b, [a, b, 1] b before a.
+  Facts(const Problem& problem, const std::vector<Row>& never_first, const std::vector<Row>& order);
 
   const Problem& problem;
   std::vector<Value> values;
@@ -32,6 +33,7 @@ struct Facts {
   std::vector<bool> sole;                 // by task: required, with nothing instead of it
   std::vector<Bytes> held;                // by task: of the budget while it runs, beside what it reads
   Bytes resident_bytes = 0;
+  std::size_t walks = 1;  // back through the list, to find all that has run
 };
 
 // What is so in every plan at one moment.

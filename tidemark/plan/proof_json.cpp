@@ -74,6 +74,37 @@ void write_moment(JsonWriter& w, const Values& values, TaskId task, bool with_af
   w.end_object();
 }
 
+void write_case(JsonWriter& w, const Values& values, const Certificate& c) {
+  w.key("moments").begin_array();
+  for (TaskId t : c.moments) write_moment(w, values, t, true);
+  w.end_array().key("leaves").begin_array();
+  for (const Certificate::Leaf& leaf : c.leaves) {
+    w.new_line();
+    write_leaf(w, leaf, c.moments.size(), c.unit_exponent);
+  }
+  w.end_array();
+}
+
+void write_cases(JsonWriter& w, const Values& values, std::span<const Certificate> cases) {
+  w.key("seconds").begin_object().field("unit_exponent", cases[0].unit_exponent);
+  if (cases.size() == 1) {
+    write_case(w, values, cases[0]);
+    w.end_object();
+    return;
+  }
+  w.key("cases").begin_array();
+  for (const Certificate& c : cases) {
+    w.new_line().begin_object();
+    auto first = c.orders.end();
+    while (first != c.orders.begin() && !std::prev(first)->turned) --first;
+    write_rows(w, "order", std::span(first, c.orders.end()),
+               [&](const auto& o) { w.value(o.order.first).value(o.order.then); });
+    write_case(w, Values(values.problem, held_orders(c.orders)), c);
+    w.end_object();
+  }
+  w.end_array().end_object();
+}
+
 struct NeverFirst {
   ValueId value;
   TaskId maker;
@@ -93,25 +124,12 @@ std::vector<NeverFirst> never_first(const Values& values) {
 
 }  // namespace
 
-std::string proof_json(const Values& values, const Certificate* seconds, const PeakBound* peak) {
+std::string proof_json(const Values& values, std::span<const Certificate> seconds, const PeakBound* peak) {
   JsonWriter w;
   w.begin_object().field("version", 2);
   write_rows(w, "never_first", never_first(values),
              [&](const auto& r) { w.value(r.value).value(r.maker).value(r.read); });
-  if (seconds != nullptr) {
-    w.key("seconds")
-        .begin_object()
-        .field("unit_exponent", seconds->unit_exponent)
-        .key("moments")
-        .begin_array();
-    for (TaskId t : seconds->moments) write_moment(w, values, t, true);
-    w.end_array().key("leaves").begin_array();
-    for (const Certificate::Leaf& leaf : seconds->leaves) {
-      w.new_line();
-      write_leaf(w, leaf, seconds->moments.size(), seconds->unit_exponent);
-    }
-    w.end_array().end_object();
-  }
+  if (!seconds.empty()) write_cases(w, values, seconds);
   if (peak != nullptr) {
     w.key("peak").begin_object();
     if (peak->moment < 0) {

@@ -52,23 +52,44 @@ MomentText read_moment(Element element, const Place& place, std::size_t tasks) {
   return moment;
 }
 
+// One of the three fields of a case.
+void read_of_case(Case& c, std::size_t field, Element element, const Place& place, std::size_t tasks) {
+  if (field == 0) {
+    for (const Element moment : json::read_array(element, place))
+      c.moments.push_back(read_moment(moment, place, tasks));
+  } else if (field == 1) {
+    for (const Element leaf : json::read_array(element, place)) c.leaves.push_back(read_leaf(leaf, place));
+  } else {
+    c.order = read_rows(element, place, 2);
+  }
+}
+
 Part read_part(Element element, const Place& place, std::size_t tasks) {
-  static constexpr std::string_view kFields[] = {"unit_exponent", "moments", "leaves", "end"};
+  static constexpr std::string_view kFields[] = {"moments", "leaves", "cases", "unit_exponent", "end"};
+  static constexpr std::string_view kCaseFields[] = {"moments", "leaves", "order"};
   Part part;
+  Case only;
+  bool several = false;
   json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) {
+    if (field <= 1) read_of_case(only, field, e, place, tasks);
+    if (field == 2) {
+      several = true;
+      for (const Element each : json::read_array(e, place)) {
+        Case& c = part.cases.emplace_back();
+        json::read_object(each, place, kCaseFields,
+                          [&](std::size_t f, Element x) { read_of_case(c, f, x, place, tasks); });
+      }
+    }
+    if (field == 3) {
       const std::int64_t exponent = json::read_integer(e, place);
       if (exponent < -900 || exponent > 900) json::refuse(place, "unit_exponent is out of range");
       part.unit_exponent = static_cast<int>(exponent);
-    } else if (field == 1) {
-      for (const Element moment : json::read_array(e, place))
-        part.moments.push_back(read_moment(moment, place, tasks));
-    } else if (field == 2) {
-      for (const Element leaf : json::read_array(e, place)) part.leaves.push_back(read_leaf(leaf, place));
-    } else {
-      part.end = json::read_bool(e, place);
     }
+    if (field == 4) part.end = json::read_bool(e, place);
   });
+  if (several && !(only.moments.empty() && only.leaves.empty()))
+    json::refuse(place, "moments or leaves beside cases");
+  if (!several) part.cases.push_back(std::move(only));
   return part;
 }
 

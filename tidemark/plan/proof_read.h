@@ -18,10 +18,14 @@ struct MomentText {
   TaskId task = -1;
   std::vector<Row> after;
 };
-struct Part {
-  int unit_exponent = 0;
+struct Case {
+  std::vector<Row> order;
   std::vector<MomentText> moments;
   std::vector<Leaf> leaves;
+};
+struct Part {
+  int unit_exponent = 0;
+  std::vector<Case> cases;
   bool end = false;
 };
 struct Text {

@@ -71,7 +71,7 @@ class Smallest {
       few_bytes();
       solve_below();
     }
-    result_.plan.proof.json = proof_json(values, nullptr, &peak);
+    result_.plan.proof.json = proof_json(values, {}, &peak);
     result_.plan.seconds_bound.reset();
     fastest();
     result_.plan.budget = result_.budget;

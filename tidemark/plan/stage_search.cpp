@@ -14,7 +14,7 @@ struct Candidate {
   double seconds;  // proven together with the first moment
 };
 
-std::vector<Candidate> candidates(const Values& values, TaskId first, int most) {
+std::vector<Candidate> candidates(const Values& values, TaskId first, int most, TaskId late) {
   const Moment start(values, first);
   std::vector<Candidate> out;
   for (TaskId t = 0; t < values.tasks(); ++t) {
@@ -26,6 +26,10 @@ std::vector<Candidate> candidates(const Values& values, TaskId first, int most) 
     out.push_back({t, live, 0});
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.live > b.live; });
+  if (late >= 0) {
+    const Moment end(values, late);
+    std::stable_partition(out.begin(), out.end(), [&](const auto& c) { return end.before[at(c.task)]; });
+  }
   out.resize(std::min(out.size(), at(most)));
   std::erase_if(out, [&](const Candidate& c) { return !Moment(values, c.task).before[at(first)]; });
   return out;
@@ -39,7 +43,7 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
   if (!stages_available()) return found;
   constexpr int kIterations = 20'000;
   const double worth = 1e-6 * values.floor_seconds;
-  std::vector<Candidate> list = candidates(values, first, o.candidates);
+  std::vector<Candidate> list = candidates(values, first, o.candidates, o.late);
   // Pairs, the likeliest first, and the neighbours of the best. Once one is not the best: what is best so far together with others that add
   // something, then more pairs. Few programs can be afforded, and the first pairs are the best ones as a rule.
   std::size_t next = 0;

@@ -13,6 +13,7 @@ struct StageOptions {
   double enough = 0;  // no need to prove more
   int most_moments = 6;
   int candidates = 12;
+  TaskId late = -1;  // a task that is said to come late, if any: moments before it are the likelier ones
   const Limit* limit = nullptr;  // ends a program under way
   // Asked before each program, with its number of moments and the seconds proven by several so far.
   std::function<bool(int moments, double best)> go_on;

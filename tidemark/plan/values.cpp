@@ -27,7 +27,7 @@ Lists transpose(const Lists& lists, int columns) {
 
 }  // namespace
 
-Values::Values(const Problem& p) : problem(p) {
+Values::Values(const Problem& p, std::span<const Order> orders) : problem(p) {
   const auto n = static_cast<TaskId>(p.tasks.size());
   std::vector<ValueId> current(p.buffers.size());
   const auto add = [&](BufferId b, std::int32_t v) {
@@ -54,6 +54,16 @@ Values::Values(const Problem& p) : problem(p) {
       updates[at(t)].emplace_back(old, current[at(w)]);
     }
   }
+  const auto order_value = [first = static_cast<ValueId>(buffer.size())](std::size_t i) {
+    return first + static_cast<ValueId>(i);
+  };
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    buffer.push_back(-1 - static_cast<BufferId>(i));
+    version.push_back(0);
+    resident.push_back(true);
+    given.push_back(false);
+    size.push_back(0);
+  }
   for (BufferId b : p.outputs) outputs.push_back(current[at(b)]);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) current[b] = static_cast<ValueId>(b);
 
@@ -76,8 +86,12 @@ Values::Values(const Problem& p) : problem(p) {
       const ValueId v = version_of(b, false);
       if (!has(std::span(reads.items).subspan(at(reads.first.back())), v)) reads.items.push_back(v);
     }
-    reads.first.push_back(static_cast<std::int32_t>(reads.items.size()));
     for (BufferId b : task.writes) writes.items.push_back(version_of(b, has(task.reads, b)));
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      if (orders[i].then == t) reads.items.push_back(order_value(i));
+      if (orders[i].first == t) writes.items.push_back(order_value(i));
+    }
+    reads.first.push_back(static_cast<std::int32_t>(reads.items.size()));
     writes.first.push_back(static_cast<std::int32_t>(writes.items.size()));
     if (!task.optional) {
       for (const auto& [old, next] : mine) current[at(buffer[at(old)])] = next;
@@ -111,7 +125,7 @@ Values::Values(const Problem& p) : problem(p) {
       for (std::size_t k = at(makers.first[at(v)]); k < at(makers.first[at(v) + 1]); ++k) {
         if (never_first[k]) continue;
         for (ValueId y : reads[makers.items[k]]) {
-          bool needs_v = !given[at(y)] && y != v && !makers[y].empty();
+          bool needs_v = !given[at(y)] && y != v && !makers[y].empty() && buffer[at(y)] >= 0;
           for (std::size_t j = at(makers.first[at(y)]); needs_v && j < at(makers.first[at(y) + 1]); ++j)
             needs_v = never_first[j] || has(reads[makers.items[j]], v);
           if (needs_v) {

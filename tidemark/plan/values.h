@@ -24,11 +24,17 @@ struct Lists {
   int size() const { return static_cast<int>(first.size()) - 1; }
 };
 
+// Of two tasks that every plan runs, which first runs before the other.
+struct Order {
+  TaskId first, then;
+};
+
 struct Values {
-  explicit Values(const Problem& problem);
+  // For the plans of these orders alone: `first` makes a value of no bytes, resident once it is there, that `then` reads.
+  explicit Values(const Problem& problem, std::span<const Order> orders = {});
 
   const Problem& problem;
-  std::vector<BufferId> buffer;  // by value
+  std::vector<BufferId> buffer;  // by value; below 0 for an order's
   std::vector<std::int32_t> version;
   std::vector<Bytes> size;  // 0 for what is resident: it costs nothing to keep
   std::vector<bool> given;  // there from the start: resident, or with a copy in a tier
