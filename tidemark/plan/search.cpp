@@ -206,24 +206,26 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
   for (std::size_t k = first_rule; k < count; ++k) {
     CutRule rule = large ? large_rules[k] : kRules[k];
     if (large && k + 1 < count) rule.give_up = 1.05;
-    const double first_cut = start_by(order, rule);
-    // What waits may have been early for a reason that the moment of a cut does not show: only for a gain, and beside the other.
+    const auto [first_cut, seconds] = start_by(order, rule, std::numeric_limits<double>::infinity());
+    // What waits may have been early for a reason that the moment of a cut does not show: for a gain alone.
     rule.wait = true;
     rule.worth = kWorthWaiting * first_cut;
-    if (options_.reorder && first_cut > 0) start_by(order, rule);
+    if (options_.reorder && first_cut > 0) start_by(order, rule, seconds);
   }
 }
 
-// The seconds of its first cut.
-double Search::start_by(const std::vector<TaskId>& order, CutRule rule) {
+// No start unless it takes less than `most_seconds`.
+Search::StartedBy Search::start_by(const std::vector<TaskId>& order, CutRule rule, double most_seconds) {
+  StartedBy by{0, std::numeric_limits<double>::infinity()};
   if (limit_->time_is_up() || best_seconds_ <= options_.enough || (found() && limit_->fraction() > 0.25))
-    return 0;
+    return by;
   const bool large = model_->tasks > kMiddling;
   rule.most_seconds = found() ? 1.4 * best_seconds_ : 4 * floor_;
   if (!large && model_->tasks > 500 && found()) rule.give_up = 1.2;
   line_.assign(order, kRoom);
   auto [fits, first_cut] = repair_by_cuts(line_, drops_, rule, improve_.rng(), *limit_);
-  if (first_cut >= rule.worth) return first_cut;
+  by.first_cut = first_cut;
+  if (first_cut >= rule.worth) return by;
   // Once there is a plan, only what would be better.
   const auto promising = [&] { return !found() || line_.seconds() < best_seconds_; };
   for (int again = 0;
@@ -231,15 +233,16 @@ double Search::start_by(const std::vector<TaskId>& order, CutRule rule) {
     fits = reorder_and_repair();
   }
   note_peak();
-  if (!fits) return first_cut;
+  if (!fits) return by;
   settle();
   consider();
   if (stitch_blocks(kAllSources)) {
     settle();
     consider();
   }
-  starts_.push_back({seconds_now(), line_.runs()});
-  return first_cut;
+  by.seconds = seconds_now();
+  if (by.seconds < most_seconds) starts_.push_back({by.seconds, line_.runs()});
+  return by;
 }
 
 void Search::start_with_copies(const std::vector<TaskId>& order) {

@@ -67,7 +67,10 @@ class Search {
   void start_with_copies(const std::vector<TaskId>& order);
   // By the rules of a cut from the first to before the last.
   void start_from(const std::vector<TaskId>& order, std::size_t first_rule, std::size_t last_rule);
-  double start_by(const std::vector<TaskId>& order, CutRule rule);
+  struct StartedBy {
+    double first_cut, seconds;  // of the first cut, and of the plan that came of it
+  };
+  StartedBy start_by(const std::vector<TaskId>& order, CutRule rule, double most_seconds);
   std::vector<TaskId> anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves);
   struct Stretch {
     double until = 1;         // part of the limit
