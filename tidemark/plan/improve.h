@@ -39,6 +39,9 @@ class Improve {
   // Moves a run that touches many bytes, with the updates that end the life of what it makes, and makes again what that takes.
   bool relocate(double slack);
 
+  // The same for such a run with all that depends on it up to some moment behind, or with all that it depends on since some moment before.
+  bool shift(double slack);
+
   // Ruin and recreate of a large part, a `share` of the extra runs, whatever it costs: somewhere else to search from. False: could not.
   bool shake(double share);
 
@@ -61,6 +64,9 @@ class Improve {
   std::int32_t any_run_in_the_way();
   BufferId any_of_all();
   std::int32_t with_followers(std::vector<std::int32_t>& group) const;
+  bool split_behind(std::int32_t from, std::int32_t to);
+  bool split_before(std::int32_t from, std::int32_t to);
+  bool mend(double before, double slack, std::size_t mark);
   bool put_before(const std::vector<std::int32_t>& group, std::int32_t to);
 
   // Asks the limit now and then: a move takes far longer than a run that stays.
@@ -76,6 +82,9 @@ class Improve {
   Rng rng_;
   std::vector<double> bytes_up_to_;  // by buffer, of it and those before
   std::vector<std::int32_t> extra_;  // slots of runs beyond the first of their task
+  // Of a shift: slots of the runs that move and of those that they move past; by buffer, whether what is in it moves.
+  std::vector<std::int32_t> group_, others_;
+  std::vector<char> moves_;
 };
 
 }  // namespace tidemark::plan

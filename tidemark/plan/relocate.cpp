@@ -102,8 +102,15 @@ bool Improve::relocate(double slack) {
   // Before a run: what is empty has no one to make room for.
   to = line_->task_at(std::min(to, line_->slots() - 1)) >= 0 ? to : line_->next_run(to);
   if (to == group.front() || to == line_->next_run(group.back())) return false;
-  bool fits = put_before(group, to);
-  if (fits && line_->peak() > drops_->budget()) {
+  if (put_before(group, to)) return mend(before, slack, mark);
+  line_->undo_to(mark);
+  return false;
+}
+
+// What does not fit in the new order is made again, what is then superfluous goes; undone if that takes more than `slack` seconds.
+bool Improve::mend(double before, double slack, std::size_t mark) {
+  bool fits = line_->peak() <= drops_->budget();
+  if (!fits) {
     collect_extra();
     double extra = 0;
     for (const std::int32_t s : extra_)

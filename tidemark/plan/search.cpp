@@ -19,7 +19,7 @@ constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best sta
 constexpr std::int64_t kKinds =
     4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
 constexpr int kInVain = 3;  // orders tried for what is over, one after the other without success
-constexpr std::int64_t kBetweenTrades = 64;  // rounds
+constexpr std::int64_t kBetweenTrades = 64, kBetweenShifts = 3;  // rounds
 constexpr double kWorthRepair =
     0.5;  // of the bytes that are over, left by a better order: drops may do the rest
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
@@ -424,7 +424,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
     }
     if (reorders && --until_reorder_ <= 0) {
       const bool better = remove_and_reorder();
-      between_reorders_ = std::clamp(better ? between_reorders_ / 2 : between_reorders_ * 1.3, 4.0, 192.0);
+      between_reorders_ = std::clamp(better ? between_reorders_ / 2 : between_reorders_ * 1.5, 4.0, 1024.0);
       until_reorder_ = static_cast<std::int64_t>(between_reorders_);
       changed |= better;
     }
@@ -436,6 +436,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       until_relocated_ = static_cast<std::int64_t>(between_relocated_);
       changed |= moved;
     }
+    if (reorders && !copies && round % kBetweenShifts == 0) changed |= improve_.shift(slack);
     if (changed) {
       line_.forget_log();
       current = seconds_now();
