@@ -395,7 +395,9 @@ TEST(Solve, IsNoWorseThanGreedyInALargeProblemWithLittleTime) {
   const Plan greedy = run_planner(*find_planner("greedy"), p, options);
   const Plan plan = solve(p, options);
   ASSERT_TRUE(has_plan(plan)) << plan.reason;
-  if (has_plan(greedy)) EXPECT_LE(plan.seconds, greedy.seconds);  // a slow machine takes longer for it
+  if (has_plan(greedy)) {
+    EXPECT_LE(plan.seconds, greedy.seconds);  // a slow machine takes longer for it
+  }
 }
 
 TEST(Solve, WithoutABudgetRunsEverythingOnce) {

@@ -264,7 +264,9 @@ class Solver {
     if (search.found() || !options_.recompute || model_.has_copies() ||
         model_.tasks > (counted ? kMostForGreedy : kMostForThreads))
       return;
-    if (!counted && offer_plan_of("dtr", kLastShare, search, live)) return;
+    if (!counted &&
+        (offer_plan_of("greedy", kSimpler, search, live) || offer_plan_of("dtr", kLastShare, search, live)))
+      return;
     offer_plan_of("recompute_all", kLastShare, search, live);
   }
 

@@ -37,8 +37,7 @@ inline constexpr double kWhole = 0.25;       // of what is left, to look at ever
 inline constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
 inline constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
 inline constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
-inline constexpr double kForACut =
-    1.4e-5;  // seconds a task: with less, the first cut may not come to its end
+inline constexpr double kForACut = 2e-5;  // seconds a task: with less, the first cut may not come to its end
 // Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
 inline constexpr double kSimple = 1, kSimpler = 0.3;
 // Of the time, for the table of a chain, its seconds where rounds are counted, and the most tasks; and for ways that find a plan where no start does.
