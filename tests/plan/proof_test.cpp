@@ -427,6 +427,34 @@ TEST(Proof, several_moments_prove_more_than_one_where_recomputation_needs_memory
   EXPECT_EQ(more > 0, stages_available());  // without HiGHS one moment is all there is, as sound
 }
 
+// Where the solution of a program would need more than the budget is where another moment proves more, at one of the first three places as a rule.
+TEST(Proof, a_moment_where_the_solution_is_over_the_budget_proves_more) {
+  if (!stages_available()) GTEST_SKIP() << "built without HiGHS";
+  int programs = 0, better = 0;
+  for (int n = 8; n < 14; ++n) {
+    Problem p = mirror(n);
+    for (int i = 0; i < n; ++i) p.buffers[static_cast<std::size_t>(n + 1 + i)].bytes = 30 + 40 * (i % 4);
+    const Values values(p);
+    for (const Bytes budget : {360, 420, 500}) {
+      const TaskId first = bound(p, {.budget = budget, .branch = false, .stages = false}).moment;
+      if (first < 0) continue;
+      const StageBound one = bound_stages(values, {first}, budget, 10'000);
+      if (one.over.empty()) continue;
+      ++programs;
+      double most = 0;
+      for (std::size_t i = 0; i < std::min<std::size_t>(one.over.size(), 3); ++i) {
+        const auto [bytes, t] = one.over[i];
+        EXPECT_GT(bytes, 0);
+        EXPECT_GT(t, first);  // behind it in line, on this chain
+        most = std::max(most, bound_stages(values, {first, t}, budget, 10'000).seconds);
+      }
+      better += most > one.seconds * (1 + 1e-6) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(programs, 3);
+  EXPECT_GT(2 * better, programs);
+}
+
 TEST(Proof, verifies_on_the_traced_problems) {
   const std::filesystem::path folder = std::filesystem::path(TIDEMARK_SOURCE_DIR) / "../shared/problems/h200";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";

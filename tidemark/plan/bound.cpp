@@ -184,7 +184,7 @@ class Search {
     options.go_on = [&](int moments, double best) {
       const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(moments));
       const double now = limit_.elapsed();
-      if (under_way > 0)
+      if (under_way > 1)
         seconds_for_pair_ = std::max(0.5 * seconds_for_pair_, (now - begun) / cubed(under_way));
       // The first shows whether they do, where branching at one moment is far from enough.
       const bool pays = (under_way == 0 ? o_.known_seconds : best) > single + kOutOfReach * v_.floor_seconds;

@@ -35,13 +35,67 @@ std::vector<Candidate> candidates(const Values& values, TaskId first, int most, 
   return out;
 }
 
+constexpr int kIterations = 20'000;
+
+// The moments of a program that have a price: the others add nothing.
+std::vector<TaskId> priced(const StageBound& program, TaskId first) {
+  const std::vector<double>& prices = program.certificate.leaves[0].prices;
+  const double least = 1e-6 * *std::max_element(prices.begin(), prices.end());
+  std::vector<TaskId> moments;
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    const TaskId t = program.certificate.moments[i];
+    if (t == first || prices[i] > least) moments.push_back(t);
+  }
+  return moments;
+}
+
+// From the first moment alone, one more at a time: where the solution so far needs more than the budget. False: there is no time for the next.
+bool grow(const Values& values, TaskId first, double single, const StageOptions& o, StageSearch& found) {
+  constexpr std::size_t kMost = 12;
+  constexpr int kMisses = 3;
+  const double worth = 1e-6 * values.floor_seconds;
+  StageBound base;  // what the next are added to
+  std::size_t next = 0;
+  std::vector<TaskId> missed, moments{first};  // next to one that did not help, no other does as a rule
+  for (int misses = 0; misses < kMisses;) {
+    if (found.best.seconds >= o.enough || !o.go_on(static_cast<int>(moments.size()), found.best.seconds))
+      return false;
+    StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
+    const bool better = b.seconds > std::max(found.best.seconds, single) + worth;
+    if (better) found.best = b;
+    if (moments.size() == 2 && b.seconds > std::max(found.pair.seconds, single) + worth) found.pair = b;
+    misses = better || moments.size() == 1 ? 0 : misses + 1;
+    if (misses == 0) {
+      base = std::move(b);
+      next = 0;
+      missed.clear();
+    } else {
+      missed.push_back(base.over[next - 1].second);
+    }
+    if (base.certificate.leaves.empty()) return true;
+    const std::vector<TaskId> kept = priced(base, first);
+    for (moments.clear(); moments.empty();) {
+      if (next == base.over.size() || kept.size() == kMost) return true;
+      const TaskId t = base.over[next++].second;
+      std::vector<TaskId> together = kept;
+      const auto place = std::lower_bound(together.begin(), together.end(), t);
+      const auto beside = [&](TaskId other) { return std::abs(other - t) <= 1; };
+      if ((place != together.end() && *place == t) || std::any_of(missed.begin(), missed.end(), beside))
+        continue;
+      together.insert(place, t);
+      if (Evaluation(values, together, 0, o.budget).chain()) moments = std::move(together);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 StageSearch search_stages(const Values& values, TaskId first, double single, const StageOptions& o) {
   StageSearch found;
   StageBound& best = found.best;
   if (!stages_available()) return found;
-  constexpr int kIterations = 20'000;
+  if (o.late < 0 && !grow(values, first, single, o, found)) return found;
   const double worth = 1e-6 * values.floor_seconds;
   std::vector<Candidate> list = candidates(values, first, o.candidates, o.late);
   // Pairs, the likeliest first, and the neighbours of the best. Once one is not the best: what is best so far together with others that add

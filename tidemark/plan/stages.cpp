@@ -83,6 +83,7 @@ class Program {
     ValueId value = -1;
   };
   Open most_open() const;
+  std::vector<std::pair<Bytes, TaskId>> over() const;
 
  private:
   static constexpr int kUnseen = -1, kZero = -2, kOne = -3;
@@ -288,6 +289,90 @@ Program::Open Program::most_open() const {
   return best;
 }
 
+// Each stage carried out as the solution has it: what surely first runs there at its place in the list, what is made again just before
+// whoever reads it first. A value is live from the start of the stage if it is stored, else from when it is made, to its last reader or the next moment.
+std::vector<std::pair<Bytes, TaskId>> Program::over() const {
+  const auto solved = [&](int column) {
+    return column >= 0 ? solution_[at(column)] : column == kOne ? 1.0 : 0.0;
+  };
+  const TaskId n = v_.tasks();
+  std::vector<std::pair<Bytes, TaskId>> out;
+  std::vector<bool> is_output(at(v_.values()));
+  for (ValueId v : v_.outputs) is_output[at(v)] = true;
+  for (int i = 1; i <= k_; ++i) {
+    const auto& runs = run_[at(i * (k_ + 1) + i)];
+    const auto next = [&](ValueId v) {
+      return i < k_ ? solved(stored_[at(i + 1)][at(v)]) : is_output[at(v)] ? 1.0 : 0.0;
+    };
+    std::vector<TaskId> place(at(n), n);
+    std::vector<double> part(at(n));
+    for (TaskId t = n - 1; t >= 0; --t) {
+      const bool sure = e_.run_range(i, i, t).first == 1;
+      part[at(t)] = sure ? 1 : solved(runs[at(t)]);
+      if (sure) place[at(t)] = t;
+      if (sure || part[at(t)] <= 0) continue;
+      for (ValueId v : v_.writes[t]) {
+        for (TaskId r : v_.readers[v]) {
+          if (part[at(r)] > 0) place[at(t)] = std::min(place[at(t)], place[at(r)]);
+        }
+      }
+    }
+    // Of each value, from place to place, how much of it is live before the place.
+    std::vector<std::vector<std::pair<TaskId, double>>> live(at(v_.values()));
+    std::vector<double> change(at(n) + 2);
+    for (ValueId v = 0; v < v_.values(); ++v) {
+      if (v_.size[at(v)] == 0) continue;
+      std::vector<std::pair<TaskId, double>> uses;
+      for (TaskId r : v_.readers[v]) {
+        if (part[at(r)] > 0) uses.emplace_back(place[at(r)], part[at(r)]);
+      }
+      if (next(v) > 0) uses.emplace_back(n, next(v));
+      if (uses.empty()) continue;
+      std::sort(uses.begin(), uses.end());
+      for (std::size_t u = uses.size() - 1; u > 0; --u)
+        uses[u - 1].second = std::max(uses[u - 1].second, uses[u].second);
+      TaskId begin = n;
+      for (TaskId m : v_.makers[v]) {
+        if (part[at(m)] > 0) begin = std::min(begin, place[at(m)]);
+      }
+      const double from_start = solved(stored_[at(i)][at(v)]);
+      TaskId last = 0;
+      for (const auto& [at_place, needed] : uses) {
+        const auto add = [&](TaskId from, double amount) {
+          if (from >= at_place || amount <= 0) return;
+          live[at(v)].emplace_back(from, amount);
+          live[at(v)].emplace_back(at_place, -amount);
+        };
+        add(last, std::min(from_start, needed));
+        add(std::max(last, begin), needed - std::min(from_start, needed));
+        last = std::max(last, at_place);
+      }
+      for (const auto& [at_place, amount] : live[at(v)])
+        change[at(at_place)] += amount * static_cast<double>(v_.size[at(v)]);
+    }
+    double total = 0;
+    for (TaskId t = 0; t < n; ++t) {
+      total += change[at(t)];
+      if (place[at(t)] != t || part[at(t)] < 1 || !v_.sole[at(t)] || t == e_.facts()[at(i - 1)].task)
+        continue;
+      std::vector<ValueId> fresh;
+      auto own = static_cast<double>(held_in_run(v_, t, fresh) - v_.resident_bytes);
+      for (ValueId v : v_.reads[t]) own += static_cast<double>(v_.size[at(v)]);
+      double bytes = total + own + static_cast<double>(v_.resident_bytes - budget_);
+      for (const auto& lists : {v_.reads[t], v_.writes[t]}) {
+        for (ValueId v : lists) {
+          for (const auto& [from, amount] : live[at(v)]) {
+            if (from <= t) bytes -= amount * static_cast<double>(v_.size[at(v)]);
+          }
+        }
+      }
+      if (bytes > 0) out.emplace_back(static_cast<Bytes>(std::min(own, bytes)), t);
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  return out;
+}
+
 Certificate::Leaf Program::leaf(int unit_exponent) const {
   Certificate::Leaf leaf;
   leaf.prices.assign(at(k_), 0.0);
@@ -343,6 +428,7 @@ StageBound bound_stages(const Values& values, const std::vector<TaskId>& moments
   out.certificate.unit_exponent = unit;
   out.certificate.leaves.push_back(program.leaf(unit));
   out.seconds = facts.seconds(out.certificate.leaves[0]);
+  if (!out.infeasible) out.over = program.over();
   return out;
 }
 

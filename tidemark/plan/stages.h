@@ -17,6 +17,9 @@ struct StageBound {
   double seconds = 0;       // what the certificate proves; 0 if nothing was found
   bool infeasible = false;  // as floating point sees it: a hint, no proof
   Certificate certificate;
+  // Where the solution of the program would need more than the budget: tasks whose first runs are worth a try as moments, with the
+  // bytes beyond, or those that the run itself needs if they are fewer; most first. A hint likewise.
+  std::vector<std::pair<Bytes, TaskId>> over;
 };
 
 // `moments` must each surely run before the next. `iterations` limits the simplex method; with it reached,

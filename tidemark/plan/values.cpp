@@ -192,9 +192,13 @@ Moment::Moment(const Values& values, TaskId moment)
       }
     }
   }
-  const Task& t = values.problem.tasks[at(moment)];
-  held = values.resident_bytes + round_up(t.workspace, values.problem.align);
-  for (ValueId w : values.writes[moment]) {
+  held = held_in_run(values, moment, fresh);
+}
+
+Bytes held_in_run(const Values& values, TaskId task, std::vector<ValueId>& fresh) {
+  const Task& t = values.problem.tasks[at(task)];
+  Bytes held = values.resident_bytes + round_up(t.workspace, values.problem.align);
+  for (ValueId w : values.writes[task]) {
     const BufferId b = values.buffer[at(w)];
     bool extra = !values.resident[at(w)];
     for (BufferId r : t.reads) extra &= r != b;
@@ -205,6 +209,7 @@ Moment::Moment(const Values& values, TaskId moment)
     held += values.problem.size(b);
     fresh.push_back(w);
   }
+  return held;
 }
 
 }  // namespace tidemark::plan

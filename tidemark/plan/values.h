@@ -56,6 +56,9 @@ struct Values {
   int values() const { return makers.size(); }
 };
 
+// Of the budget while a task runs: resident, workspace, and what it writes outside of others' storage, which is added to `fresh`.
+Bytes held_in_run(const Values& values, TaskId task, std::vector<ValueId>& fresh);
+
 // What holds in every plan when `task`, which must be `sole`, first runs.
 struct Moment {
   Moment(const Values& values, TaskId task);
@@ -68,7 +71,7 @@ struct Moment {
   std::vector<bool>
       gone;  // by value: an update that replaced it has run, so nobody reads or makes it any more
   std::vector<ValueId> fresh;  // what the run writes into storage of its own
-  Bytes held = 0;  // of the budget: resident, workspace, and what the run writes outside of others' storage
+  Bytes held = 0;              // of the budget: see held_in_run
 };
 
 }  // namespace tidemark::plan
