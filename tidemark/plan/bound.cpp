@@ -182,16 +182,18 @@ class Search {
     seconds_for_pair_ = 6e-3 * size * size;
     int under_way = 0;
     options.go_on = [&](int moments, double best) {
-      const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(moments));
+      // One of a single moment says where a second would be: it is for nothing without time for two.
+      const int at_least = std::max(moments, 2);
+      const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(at_least));
       const double now = limit_.elapsed();
       if (under_way > 1)
         seconds_for_pair_ = std::max(0.5 * seconds_for_pair_, (now - begun) / cubed(under_way));
       // The first shows whether they do, where branching at one moment is far from enough.
-      const bool pays = (under_way == 0 ? o_.known_seconds : best) > single + kOutOfReach * v_.floor_seconds;
+      const bool pays = (under_way <= 1 ? o_.known_seconds : best) > single + kOutOfReach * v_.floor_seconds;
       begun = now;
       under_way = moments;
       if (limit_.time_is_up() ||
-          now + seconds_for_program(moments) > (pays ? kWhenTheyPay : kProgramsShare) * o_.time_limit ||
+          now + seconds_for_program(at_least) > (pays ? kWhenTheyPay : kProgramsShare) * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;
