@@ -252,7 +252,9 @@ class Solver {
 
   // On a chain the best persistent plan comes from a table in no time.
   void offer_chain(Search& search, Bytes live) const {
-    if (!options_.recompute || model_.has_copies() || model_.tasks > kMostForChain) return;
+    if (!options_.recompute || model_.has_copies() || model_.tasks > kMostForChain ||
+        fits(model_.order, live))
+      return;
     const double seconds = options_.effort < 0 ? kToChain * options_.time_limit : kChainCounted;
     const std::vector<Step> steps = named::chain_runs(problem_, live, seconds, limit_.rest(kSimpler));
     if (!steps.empty()) search.offer(runs_of_steps(model_, steps));
