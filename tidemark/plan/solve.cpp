@@ -395,8 +395,7 @@ class Solver {
     Arrange arrange(model_, budget_ - model_.base, options_.seed);
     const std::optional<double> part = arrange.part_over(runs, kFewer, limit);
     if (!part) return kFewerAsARule;
-    if (*part > kFewer[0]) return kFewest;
-    return *part <= kUpTo ? kOptimism * *part : *part;
+    return std::clamp(kOptimism * *part, kLeastFewer, kFewest);
   }
 
   // What is left until the bound needs it.
@@ -421,6 +420,7 @@ class Solver {
     } else if (!search.start_from_offer(from)) {
       return {};
     }
+    if (packed_) search.offer(runs_of_steps(model_, packed_->steps));
     search.improve([&] { return go_on("improve", search.best_seconds()); });
     limit_.spend(limit);
     return search.best();
@@ -447,18 +447,23 @@ class Solver {
         from = std::move(runs);
       }
       (over > 0 ? few : enough) = part;
-      if (enough - few < kLeastFewer) return;
-      if (enough < 1)
-        part = enough - kUpwards * (enough - few);
-      else
+      if (!packed_ && enough - few < kLeastFewer) return;
+      if (enough == 1) {
         // Once more of the same does not help, by what packing alone leaves over, and all of that in the end.
-        part += std::max(kFewerStill, (late ? 1 : k > 0 ? kPartOver : 0) * static_cast<double>(over) / arena);
+        const double of_over = k < kBySteps ? 0 : late ? 1 : kPartOver;
+        part += std::max(kFewerStill, of_over * static_cast<double>(over) / arena);
+      } else {
+        // Where they are known, it is the search that goes on.
+        part = enough - (enough - few < kLeastFewer ? 0 : kUpwards * (enough - few));
+      }
     }
   }
 
   // The bytes that are over; 0: it is packed_ now.
   Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late) {
-    if (!late) arrange(plan, runs, kToArrange * seconds_left());
+    if (!late || !packed_)
+      arrange(plan, runs,
+              std::max(packed_ ? 0 : kLeastToArrange * options_.time_limit, kToArrange * seconds_left()));
     if (!plan.has_arena && (late || !packed_)) pack(plan, 0.01);
     if (!plan.has_arena) return 1;
     least_packed_ = std::min(least_packed_, plan.peak);

@@ -18,19 +18,22 @@ inline constexpr double kToProbe = 0.02, kToProbeAlone = 0.08;
 inline constexpr double kLate = 0.8;    // of the search's time: too late to search again
 inline constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
-// Of the arena: live bytes fewer with which the order may do the rest, to be tried from the most on; more than these where they do not do;
-// those that do as a rule; so many more where it turns out otherwise; and too few to try.
-inline constexpr double kFewer[] = {0.02, 0.015, 0.011, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.025;
-inline constexpr double kFewerAsARule = 0.018, kFewerStill = 0.006, kLeastFewer = 0.002;
+// Of the arena: live bytes fewer with which the order may do the rest, to be measured from the most on; the most and the least that are tried
+// first; those where nothing was measured; and so many more where it turns out that they do not do.
+inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.01,
+                        kLeastFewer = 0.002;
+inline constexpr double kFewerAsARule = 0.018, kFewerStill = 0.01;
+inline constexpr int kBySteps = 2;  // tries that lead to so many more, whatever packing alone leaves over
 // Where few fewer do for the few dives that measure it, fewer still do for many.
-inline constexpr double kOptimism = 0.8, kUpTo = 0.011;
-inline constexpr double kToMeasure = 0.1;  // of the time limit, at most, to find out which of them
+inline constexpr double kOptimism = 0.8;
+inline constexpr double kToMeasure = 0.06;  // of the time limit, at most, to find out which of them
 inline constexpr double kPartOver =
     0.5;  // of the bytes that packing leaves over: so many fewer for the next try
 inline constexpr double kUpwards = 0.4;   // of the way from what was packed to what was not, for the next try
-inline constexpr double kToSearch = 0.55;  // of the time limit: when the first search for that ends
+inline constexpr double kToSearch = 0.6;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
+inline constexpr double kLeastToArrange = 0.04;  // of the time limit, for that, as long as there are none
 inline constexpr double kUntilBound = 0.91;              // of the time limit: when all that ends
 inline constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
 inline constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
