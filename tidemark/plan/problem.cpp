@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,8 +15,7 @@ namespace {
 
 // Every sum of sizes stays below it, so that nobody downstream has to think of overflow.
 constexpr Bytes kMostBytes = Bytes{1} << 60;  // so that sums of a few stay far from overflow
-// A sum of 2^32 of these is still finite.
-// Shorter than the least, times are too small for proofs to count with.
+// Shorter than the least, times are too small for proofs to count with; a sum of 2^32 of the most is still finite.
 constexpr double kLeastSeconds = 1e-30, kMostSeconds = 1e30;
 constexpr double kLeastRate = 1e-12;
 constexpr std::size_t kMostTiers = 64;
