@@ -400,6 +400,27 @@ TEST(Solve, IsNoWorseThanGreedyInALargeProblemWithLittleTime) {
   }
 }
 
+// A task may read or write as many buffers as there are; nothing looks through all of them for each.
+TEST(Solve, TasksMayHaveVeryManyBuffers) {
+  constexpr int n = 200'000;
+  Problem p;
+  p.tasks = {{.name = "makes", .seconds = 1}, {.name = "uses", .writes = {n}, .seconds = 1}};
+  for (int b = 0; b < n; ++b) {
+    p.buffers.push_back({.bytes = 1});
+    p.tasks[0].writes.push_back(b);
+    p.tasks[1].reads.push_back(b);
+  }
+  p.buffers.push_back({.bytes = 1});
+  p.outputs = {n};
+  for (const double part : {0.5, 1.0}) {
+    const double begin = process_seconds();
+    const Plan plan = solve(p, {.budget = budget_at(p, part), .time_limit = 0.1, .offsets = false});
+    EXPECT_LT(process_seconds() - begin, 3) << part;
+    EXPECT_EQ(plan.status, part < 1 ? Plan::Status::infeasible : Plan::Status::optimal);
+    EXPECT_EQ(verify_proof(p, plan), "");
+  }
+}
+
 TEST(Solve, WithoutABudgetRunsEverythingOnce) {
   const Problem p = random_problem(3, plain(20));
   const Plan plan = solve(p, rounds(-1, 0));

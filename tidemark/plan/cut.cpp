@@ -15,10 +15,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-bool has(std::span<const std::int32_t> list, std::int32_t item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 // Tasks that make a common value can run in each other's place; the network charges the cheapest of such a
 // group.
 class Groups {
@@ -62,6 +58,7 @@ class CutModel::Builder {
   void run() {
     classify();
     group();
+    for (ValueId v : v_.reads[facts_.task]) node_of_value_[at(v)] = kThere;
     for (ValueId v : v_.outputs) demand(-1, v);
     for (TaskId u = 0; u < n_; ++u) {
       if (!fixed_[at(u)]) continue;
@@ -157,7 +154,7 @@ class CutModel::Builder {
   int need(ValueId v) {
     int& node = node_of_value_[at(v)];
     if (node != kUnknown) return node;
-    bool there = (v_.resident[at(v)] && v_.given[at(v)]) || has(v_.reads[facts_.task], v);
+    bool there = v_.resident[at(v)] && v_.given[at(v)];
     for (TaskId m : v_.makers[v]) there = there || fixed_[at(m)];
     if (there) return node = kThere;
     todo_.push_back(v);

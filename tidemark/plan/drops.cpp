@@ -18,17 +18,22 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   banned_use_.assign(static_cast<std::size_t>(m.buffers), -1);
   std::vector<double> ratio(static_cast<std::size_t>(m.buffers), std::numeric_limits<double>::infinity());
   std::vector<char> minor(static_cast<std::size_t>(m.buffers), 0);
+  // By task or copy: the bytes of all that it makes, and of the largest. One that makes very much is looked at once, not for each of them.
+  std::vector<Bytes> made(static_cast<std::size_t>(m.all), 0), largest = made;
+  for (std::size_t t = 0; t < made.size(); ++t) {
+    for (const BufferId w : m.writes[t]) {
+      made[t] += m.size[static_cast<std::size_t>(w)];
+      largest[t] = std::max(largest[t], m.size[static_cast<std::size_t>(w)]);
+    }
+  }
   for (BufferId b = 0; b < m.buffers; ++b) {
     const auto i = static_cast<std::size_t>(b);
     if (m.resident[i] || m.size[i] == 0) continue;
-    for (const TaskId t : m.makers[i]) {
-      if (!m.can_repeat[static_cast<std::size_t>(t)]) continue;
-      Bytes bytes = 0;
-      for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
-        bytes += m.size[static_cast<std::size_t>(w)];
-        if (m.size[static_cast<std::size_t>(w)] / kMinor >= m.size[i]) minor[i] = 1;
-      }
-      ratio[i] = std::min(ratio[i], m.seconds[static_cast<std::size_t>(t)] / static_cast<double>(bytes));
+    for (const TaskId maker : m.makers[i]) {
+      const auto t = static_cast<std::size_t>(maker);
+      if (!m.can_repeat[t]) continue;
+      if (largest[t] / kMinor >= m.size[i]) minor[i] = 1;
+      ratio[i] = std::min(ratio[i], m.seconds[t] / static_cast<double>(made[t]));
     }
     if (ratio[i] < std::numeric_limits<double>::infinity()) by_ratio_.push_back(b);
   }

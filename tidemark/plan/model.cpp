@@ -2,6 +2,7 @@
 #include "tidemark/plan/model.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
@@ -13,11 +14,14 @@ bool contains(const std::vector<BufferId>& list, BufferId b) {
 // The updates just before and just behind each task in the list, over all buffers that it touches.
 void find_versions(const Problem& problem, Model& model) {
   std::vector<std::vector<TaskId>> updates(problem.buffers.size());
+  std::vector<TaskId> read_by(problem.buffers.size(), -1);
   bool any = false;
   for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
     if (problem.tasks[t].optional) continue;
+    for (const BufferId r : problem.tasks[t].reads)
+      read_by[static_cast<std::size_t>(r)] = static_cast<TaskId>(t);
     for (const BufferId w : problem.tasks[t].writes) {
-      if (contains(problem.tasks[t].reads, w)) {
+      if (read_by[static_cast<std::size_t>(w)] == static_cast<TaskId>(t)) {
         updates[static_cast<std::size_t>(w)].push_back(static_cast<TaskId>(t));
         any = true;
       }
@@ -81,28 +85,25 @@ Model::Model(const Problem& p, const ModelOptions& options)
     output[static_cast<std::size_t>(b)] = !resident[static_cast<std::size_t>(b)];
 
   bool any_pair = false;
-  std::vector<BufferId> seen;
+  // By buffer: the last task so far that reads it; a task may have as many buffers as there are. None is written twice by one task.
+  std::vector<TaskId> read_by(p.buffers.size(), -1);
   for (std::size_t t = 0; t < p.tasks.size(); ++t) {
     const Task& task = p.tasks[t];
     seconds.push_back(task.seconds);
     workspace.push_back(round_up(task.workspace, p.align));
     kind.push_back(Kind::task);
     group.push_back(!task.optional ? static_cast<TaskId>(t) : task.instead_of);
-    seen.clear();
     for (const BufferId b : task.reads) {
-      if (resident[static_cast<std::size_t>(b)] || contains(seen, b)) continue;
-      seen.push_back(b);
-      reads.add(b);
+      const bool again = std::exchange(read_by[static_cast<std::size_t>(b)], static_cast<TaskId>(t)) ==
+                         static_cast<TaskId>(t);
+      if (!resident[static_cast<std::size_t>(b)] && !again) reads.add(b);
     }
     reads.end_row();
     bool is_update = false;
-    seen.clear();
     for (const BufferId b : task.writes) {
-      const bool update = contains(task.reads, b);
+      const bool update = read_by[static_cast<std::size_t>(b)] == static_cast<TaskId>(t);
       is_update |= update;
-      if (resident[static_cast<std::size_t>(b)] || contains(seen, b)) continue;
-      seen.push_back(b);
-      (update ? updates : writes).add(b);
+      if (!resident[static_cast<std::size_t>(b)]) (update ? updates : writes).add(b);
     }
     writes.end_row();
     updates.end_row();

@@ -19,9 +19,20 @@ bool may_take_over(const Problem& p, const Task& t, BufferId w) {
   });
 }
 
-bool has(const std::vector<BufferId>& list, BufferId b) {
-  return std::find(list.begin(), list.end(), b) != list.end();
-}
+// Whether a task reads a buffer, for one task after the other; a task may have as many buffers as there are.
+class Reads {
+ public:
+  explicit Reads(const Problem& p) : by_(p.buffers.size(), nullptr) {}
+  void of(const Task& task) {
+    task_ = &task;
+    for (const BufferId b : task.reads) by_[at(b)] = &task;
+  }
+  bool has(BufferId b) const { return by_[at(b)] == task_; }
+
+ private:
+  std::vector<const Task*> by_;  // by buffer: the last task that reads it
+  const Task* task_ = nullptr;
+};
 
 // Nothing appears after the last run but by a copy: without tiers, all outputs are live in the last run,
 // whichever it is. Where no task is required there may be none.
@@ -35,13 +46,15 @@ Bytes at_the_end(const Values& values) {
     output[at(b)] = true;
   }
   Bytes least = -1;
+  Reads reads(p);
   for (TaskId t = 0; t < values.tasks(); ++t) {
     const Task& task = p.tasks[at(t)];
+    reads.of(task);
     Bytes live = outputs + round_up(task.workspace, p.align);
     for (ValueId v : values.reads[t]) live += output[at(values.buffer[at(v)])] ? 0 : values.size[at(v)];
     for (ValueId v : values.writes[t]) {
       const BufferId b = values.buffer[at(v)];
-      const bool free = values.resident[at(v)] || has(task.reads, b);
+      const bool free = values.resident[at(v)] || reads.has(b);
       const bool shares = may_take_over(p, task, b);
       if (!free && output[at(b)] && shares) live -= values.size[at(v)];
       if (!free && !output[at(b)] && !shares) live += values.size[at(v)];
@@ -60,15 +73,17 @@ PeakBound peak_bound(const Values& values, int effort, TaskId also) {
   best.bytes = p.tiers.empty() && runs ? at_the_end(values) : values.resident_bytes;
   std::vector<std::pair<Bytes, TaskId>> order;
   bool once = false;
+  Reads reads(p);
   for (TaskId t = 0; t < values.tasks(); ++t) {
     const Task& task = p.tasks[at(t)];
     once = once || task.once;
     if (!values.sole[at(t)]) continue;
+    reads.of(task);
     Bytes live = values.resident_bytes + round_up(task.workspace, p.align);
     for (ValueId v : values.reads[t]) live += values.size[at(v)];
     for (ValueId w : values.writes[t]) {
       const BufferId b = values.buffer[at(w)];
-      if (!has(task.reads, b) && !may_take_over(p, task, b)) live += values.size[at(w)];
+      if (!reads.has(b) && !may_take_over(p, task, b)) live += values.size[at(w)];
     }
     order.emplace_back(-live, t);
   }
@@ -94,11 +109,12 @@ PeakBound peak_bound(const Values& values, int effort, TaskId also) {
     }
   }
   if (best.moment >= 0) {
+    reads.of(p.tasks[at(best.moment)]);
     for (ValueId v : values.reads[best.moment]) best.reads.push_back(v);
     for (ValueId w : values.writes[best.moment]) {
       const BufferId b = values.buffer[at(w)];
       const Task& task = p.tasks[at(best.moment)];
-      if (!has(task.reads, b) && !may_take_over(p, task, b)) best.writes.push_back(w);
+      if (!reads.has(b) && !may_take_over(p, task, b)) best.writes.push_back(w);
     }
   }
   return best;

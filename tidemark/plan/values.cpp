@@ -2,6 +2,7 @@
 #include "tidemark/plan/values.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
@@ -44,11 +45,14 @@ Values::Values(const Problem& p, std::span<const Order> orders) : problem(p) {
   }
   // What an update finds and leaves; a task that stands in for it finds and leaves the same.
   std::vector<std::vector<std::pair<ValueId, ValueId>>> updates(p.tasks.size());
+  // By buffer: the last task so far that reads it, since a task may have as many buffers as there are.
+  std::vector<TaskId> read_by(p.buffers.size(), -1);
   for (TaskId t = 0; t < n; ++t) {
     const Task& task = p.tasks[at(t)];
     if (task.optional || !task.once) continue;
+    for (BufferId r : task.reads) read_by[at(r)] = t;
     for (BufferId w : task.writes) {
-      if (!has(task.reads, w)) continue;
+      if (read_by[at(w)] != t) continue;
       const ValueId old = current[at(w)];
       current[at(w)] = add(w, version[at(old)] + 1);
       updates[at(t)].emplace_back(old, current[at(w)]);
@@ -72,21 +76,27 @@ Values::Values(const Problem& p, std::span<const Order> orders) : problem(p) {
   duty.assign(p.tasks.size(), -1);
   floor.assign(p.tasks.size(), 0);
   sole.assign(p.tasks.size(), false);
+  std::fill(read_by.begin(), read_by.end(), -1);
+  std::vector<TaskId> updated_by(p.buffers.size(), -1);
+  std::vector<std::size_t> update_at(p.buffers.size());  // its place among them
   for (TaskId t = 0; t < n; ++t) {
     const Task& task = p.tasks[at(t)];
     const TaskId like = task.instead_of >= 0 && task.once ? task.instead_of : t;
     const auto& mine = updates[at(like)];
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const BufferId b = buffer[at(mine[i].first)];
+      updated_by[at(b)] = t;
+      update_at[at(b)] = i;
+    }
     const auto version_of = [&](BufferId b, bool after) {
-      for (const auto& [old, next] : mine) {
-        if (buffer[at(old)] == b) return after ? next : old;
-      }
-      return current[at(b)];
+      if (updated_by[at(b)] != t) return current[at(b)];
+      const auto& [old, next] = mine[update_at[at(b)]];
+      return after ? next : old;
     };
     for (BufferId b : task.reads) {
-      const ValueId v = version_of(b, false);
-      if (!has(std::span(reads.items).subspan(at(reads.first.back())), v)) reads.items.push_back(v);
+      if (std::exchange(read_by[at(b)], t) != t) reads.items.push_back(version_of(b, false));
     }
-    for (BufferId b : task.writes) writes.items.push_back(version_of(b, has(task.reads, b)));
+    for (BufferId b : task.writes) writes.items.push_back(version_of(b, read_by[at(b)] == t));
     for (std::size_t i = 0; i < orders.size(); ++i) {
       if (orders[i].then == t) reads.items.push_back(order_value(i));
       if (orders[i].first == t) writes.items.push_back(order_value(i));
