@@ -46,7 +46,10 @@ std::vector<double> rates(std::span<const Measured> points, double constant, dou
 }  // namespace
 
 double Roofline::seconds(const Cost& cost) const {
-  return std::max(cost.flops / flops_per_second, cost.bytes / bytes_per_second) + seconds_per_task;
+  constexpr double kNoTime = 1e-30;  // by rates that are none: nothing that a plan could count with
+  const double seconds =
+      std::max(cost.flops / flops_per_second, cost.bytes / bytes_per_second) + seconds_per_task;
+  return seconds > 0 && seconds < kNoTime ? 0 : seconds;
 }
 
 std::string op_key(const Op& op, const KernelSpec& spec) {
@@ -88,18 +91,10 @@ std::string library_versions() {
   return fmt::format("tidemark {}{}{}", kVersion, products.empty() ? "" : ", oneDNN ", products);
 }
 
-namespace {
-
-// Rates that are none, and nothing that a plan could count with.
-constexpr double kNoTime = 1e-30;
-double counted(double seconds) { return seconds > 0 && seconds < kNoTime ? 0 : seconds; }
-
-}  // namespace
-
 Estimate estimate(const DeviceProfile& profile, const Op& op, const KernelSpec& spec) {
   if (!profile.points.empty()) {
     const auto point = profile.points.find(point_key(op, spec));
-    if (point != profile.points.end()) return {Estimate::From::measured, counted(point->second.seconds)};
+    if (point != profile.points.end()) return {Estimate::From::measured, point->second.seconds};
   }
   const Cost cost = cost_of(op, spec);
   const std::string key = op_key(op, spec);
@@ -109,8 +104,8 @@ Estimate estimate(const DeviceProfile& profile, const Op& op, const KernelSpec& 
     if (fitted == profile.ops.end() && key.ends_with(narrow))
       fitted = profile.ops.find(key.substr(0, key.size() - std::strlen(narrow)) + " f32");
   }
-  if (fitted != profile.ops.end()) return {Estimate::From::op, counted(fitted->second.seconds(cost))};
-  return {Estimate::From::device, counted(profile.roofline.seconds(cost))};
+  if (fitted != profile.ops.end()) return {Estimate::From::op, fitted->second.seconds(cost)};
+  return {Estimate::From::device, profile.roofline.seconds(cost)};
 }
 
 Roofline fit_roofline(std::span<const Measured> points, const Roofline& prior) {
