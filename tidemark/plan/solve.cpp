@@ -447,7 +447,8 @@ class Solver {
         from = std::move(runs);
       }
       (over > 0 ? few : enough) = part;
-      if (!packed_ && enough - few < kLeastFewer) return;
+      // Where rounds are counted, offsets take longer than so few of them.
+      if ((!packed_ || options_.effort >= 0) && enough - few < kLeastFewer) return;
       if (enough == 1) {
         // Once more of the same does not help, by what packing alone leaves over, and all of that in the end.
         const double of_over = k < kBySteps ? 0 : late ? 1 : kPartOver;
