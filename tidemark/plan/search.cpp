@@ -210,7 +210,7 @@ void Search::start_from(const std::vector<TaskId>& order, std::size_t first_rule
     // What waits may have been early for a reason that the moment of a cut does not show: for a gain alone.
     rule.wait = true;
     rule.worth = kWorthWaiting * first_cut;
-    if (options_.reorder && first_cut > 0) start_by(order, rule, seconds);
+    if (options_.reorder && found() && first_cut > 0) start_by(order, rule, seconds);
   }
 }
 
@@ -342,6 +342,10 @@ void Search::start() {
       else if (std::find(orders.begin(), here, orders[k]) == here)
         start_from(orders[k], 0, kFirstRules);
     }
+    // What could not be had without waiting.
+    const bool waits = options_.reorder && n <= kMiddling;
+    for (std::size_t k = 0; waits && k < orders.size() && !found() && !limit_->time_is_up(); ++k)
+      start_by(orders[k], {.wait = true}, std::numeric_limits<double>::infinity());
   }
   if (!found()) {
     shuffle(least_runs_);

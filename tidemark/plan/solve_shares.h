@@ -34,7 +34,7 @@ inline constexpr double kToSearch = 0.6;  // of the time limit: when the first s
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
 inline constexpr double kLeastToArrange = 0.04;  // of the time limit, for that, as long as there are none
-inline constexpr double kUntilBound = 0.91;              // of the time limit: when all that ends
+inline constexpr double kUntilBound = 0.905;     // of the time limit: when all that ends
 inline constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
 inline constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
 inline constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
