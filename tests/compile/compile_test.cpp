@@ -170,7 +170,8 @@ TEST(Compile, WhatOthersHoldIsNotUpdatedInItsPlace) {
     EXPECT_EQ(bits(next)[0], (k == 2 ? x_before[0] : y_before[0]) * 2 + 1);
     EXPECT_EQ(bits(x), x_before) << "an argument that is a result too, " << k;
     for (std::size_t j = 0; j < 2; ++j) {
-      if (j != k) EXPECT_EQ(bits(r[j]), y_before) << "another view of one buffer, " << k;
+      if (j == k) continue;
+      EXPECT_EQ(bits(r[j]), y_before) << "another view of one buffer, " << k;
     }
   }
 }

@@ -404,18 +404,21 @@ TEST(Solve, IsNoWorseThanGreedyInALargeProblemWithLittleTime) {
 TEST(Solve, TasksMayHaveVeryManyBuffers) {
   constexpr int n = 200'000;
   Problem p;
-  p.tasks = {{.name = "makes", .seconds = 1}, {.name = "uses", .writes = {n}, .seconds = 1}};
+  p.tasks = {{.name = "makes", .seconds = 1},
+             {.name = "turns", .seconds = 1},
+             {.name = "uses", .writes = {2 * n}, .seconds = 1}};
   for (int b = 0; b < n; ++b) {
-    p.buffers.push_back({.bytes = 1});
     p.tasks[0].writes.push_back(b);
     p.tasks[1].reads.push_back(b);
+    p.tasks[1].writes.push_back(n + b);
+    p.tasks[2].reads.push_back(n + b);
   }
-  p.buffers.push_back({.bytes = 1});
-  p.outputs = {n};
+  p.buffers.resize(2 * n + 1, {.bytes = 1});
+  p.outputs = {2 * n};
   for (const double part : {0.5, 1.0}) {
     const double begin = process_seconds();
     const Plan plan = solve(p, {.budget = budget_at(p, part), .time_limit = 0.1, .offsets = false});
-    EXPECT_LT(process_seconds() - begin, 3) << part;
+    EXPECT_LT(process_seconds() - begin, 10) << part;  // it takes one; with the square of n, minutes
     EXPECT_EQ(plan.status, part < 1 ? Plan::Status::infeasible : Plan::Status::optimal);
     EXPECT_EQ(verify_proof(p, plan), "");
   }

@@ -13,7 +13,8 @@ plan::Problem read_problem_file(const std::string& path) {
 }
 
 void ProblemSource::declare(Args& args) {
-  args.positional("problem", model_.name, "problem.json, or a model of the zoo (tidemark models lists them)");
+  args.positional("problem", model_.name,
+                  "a problem file (/dev/stdin: a pipe), or a model of the zoo (tidemark models lists them)");
   args.choices("problem", model_names());
   model_.declare(args);
 }

@@ -334,7 +334,10 @@ std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs, const Limit&
 
 bool Arrange::dive(const std::vector<TaskId>& runs, const Limit& limit) {
   load(eased(runs, limit));
-  return dives_now().search(arena_, kDives, seed_, limit, offset_);
+  std::vector<Units> offsets;
+  if (!dives_now().search(arena_, kDives, seed_, limit, offsets)) return false;
+  offset_ = std::move(offsets);
+  return true;
 }
 
 packing::CoreDives Arrange::dives_now() const {

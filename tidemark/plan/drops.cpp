@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
@@ -57,16 +58,15 @@ Drops::Drops(Timeline& line, Bytes budget) : line_(&line), budget_(budget) {
   rank_.assign(static_cast<std::size_t>(m.buffers), -1);
   for (std::size_t k = 0; k < by_ratio_.size(); ++k)
     rank_[static_cast<std::size_t>(by_ratio_[k])] = static_cast<std::int32_t>(k);
-  std::vector<std::vector<BufferId>> made_from(static_cast<std::size_t>(m.buffers));
+  std::vector<std::vector<TaskId>> readers(static_cast<std::size_t>(m.buffers));
   for (TaskId t = 0; t < m.tasks; ++t) {
     if (!m.can_repeat[static_cast<std::size_t>(t)]) continue;
     for (const BufferId r : m.reads[static_cast<std::size_t>(t)])
-      for (const BufferId w : m.writes[static_cast<std::size_t>(t)])
-        made_from[static_cast<std::size_t>(r)].push_back(w);
+      readers[static_cast<std::size_t>(r)].push_back(t);
   }
-  for (const auto& list : made_from) {
-    for (const BufferId b : list) made_from_.add(b);
-    made_from_.end_row();
+  for (const auto& list : readers) {
+    for (const TaskId t : list) readers_.add(t);
+    readers_.end_row();
   }
   only_maker_.assign(static_cast<std::size_t>(m.buffers), kSeveral);
   for (BufferId b = 0; b < m.buffers && !m.has_copies(); ++b) {
@@ -303,11 +303,15 @@ bool Drops::drop(BufferId b, std::int32_t at, Rng& rng) {
 // What the runs of a drop leave behind may serve others: these are evaluated anew.
 void Drops::forget_near(const Drop& drop) {
   const Model& m = line_->model();
+  ++round_;  // of the marks: each reader once
   for (const TaskId t : drop.tasks) {
     for (const BufferId w : m.writes[static_cast<std::size_t>(t)]) {
-      for (const BufferId b : made_from_[static_cast<std::size_t>(w)]) {
-        const std::int32_t k = rank_[static_cast<std::size_t>(b)];
-        if (k >= 0) known_[static_cast<std::size_t>(k)].repair = -1;
+      for (const TaskId reader : readers_[static_cast<std::size_t>(w)]) {
+        if (std::exchange(mark_[static_cast<std::size_t>(reader)], round_) == round_) continue;
+        for (const BufferId b : m.writes[static_cast<std::size_t>(reader)]) {
+          const std::int32_t k = rank_[static_cast<std::size_t>(b)];
+          if (k >= 0) known_[static_cast<std::size_t>(k)].repair = -1;
+        }
       }
     }
   }

@@ -89,7 +89,7 @@ class Drops {
   std::int64_t repair_ = 0;
   std::vector<Known> known_;        // of by_ratio_
   std::vector<std::int32_t> rank_;  // by buffer: its place in by_ratio_, or -1
-  Csr made_from_;                   // by buffer: what the tasks that read it write
+  Csr readers_;                     // by buffer: tasks that may run again and read it
   struct Candidate {
     double score, factor;
     std::int32_t which;  // in by_ratio_

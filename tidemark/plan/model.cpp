@@ -2,13 +2,14 @@
 #include "tidemark/plan/model.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace tidemark::plan {
 namespace {
 
-bool contains(const std::vector<BufferId>& list, BufferId b) {
-  return std::find(list.begin(), list.end(), b) != list.end();
+bool contains(const std::vector<BufferId>& sorted, BufferId b) {
+  return std::binary_search(sorted.begin(), sorted.end(), b);
 }
 
 // The updates just before and just behind each task in the list, over all buffers that it touches.
@@ -120,11 +121,19 @@ Model::Model(const Problem& p, const ModelOptions& options)
     in_place.resize(p.tasks.size());
     for (std::size_t t = 0; t < p.tasks.size(); ++t) {
       const Task& task = p.tasks[t];
+      if (task.in_place.empty()) continue;
+      // A task may have as many buffers as there are.
+      std::vector<BufferId> reads = task.reads, writes = task.writes;
+      std::sort(reads.begin(), reads.end());
+      std::sort(writes.begin(), writes.end());
+      const auto reads_once = [&](BufferId b) {
+        const auto [first, last] = std::equal_range(reads.begin(), reads.end(), b);
+        return last - first == 1;
+      };
       for (const auto& [r, w] : task.in_place) {
         const bool fits = !resident[static_cast<std::size_t>(r)] && !resident[static_cast<std::size_t>(w)] &&
                           size[static_cast<std::size_t>(w)] <= size[static_cast<std::size_t>(r)] && r != w;
-        if (fits && std::count(task.reads.begin(), task.reads.end(), r) == 1 && !contains(task.reads, w) &&
-            !contains(task.writes, r) && contains(task.writes, w)) {
+        if (fits && reads_once(r) && !contains(reads, w) && !contains(writes, r) && contains(writes, w)) {
           in_place[t].push_back({r, w});
         }
       }
@@ -133,10 +142,10 @@ Model::Model(const Problem& p, const ModelOptions& options)
       std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
         return size[static_cast<std::size_t>(a.write)] > size[static_cast<std::size_t>(b.write)];
       });
-      for (std::size_t i = 0; i < pairs.size(); ++i) {
-        leaves_out |=
-            std::any_of(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](const auto& q) { return q.read == pairs[i].read || q.write == pairs[i].write; });
+      std::set<BufferId> read, written;
+      for (const Pair& pair : pairs) {
+        const bool reads_first = read.insert(pair.read).second;
+        leaves_out |= !written.insert(pair.write).second || !reads_first;
       }
     }
   }

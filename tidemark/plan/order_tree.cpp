@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark::plan::ordering {
 namespace {
@@ -43,16 +44,14 @@ class Trees {
   }
 
   std::vector<TaskId> order() {
-    std::vector<TaskId> roots;
+    std::vector<TaskId> roots, child_of(p_.tasks.size(), -1);
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
       if (p_.tasks[i].optional) continue;
       const auto t = static_cast<TaskId>(i);
       std::vector<TaskId> children;
       Bytes reads = 0;
       for (const BufferId b : p_.tasks[i].reads) {
-        if (p_.buffers[at(b)].resident ||
-            std::find(children.begin(), children.end(), maker_[at(b)]) != children.end())
-          continue;
+        if (p_.buffers[at(b)].resident || std::exchange(child_of[at(maker_[at(b)])], t) == t) continue;
         children.push_back(maker_[at(b)]);
         reads += p_.size(b);
       }

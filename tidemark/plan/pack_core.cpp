@@ -70,7 +70,8 @@ bool CoreDives::search(Units height, std::int64_t dives, std::uint64_t seed, con
   std::int64_t joined = 0;
   for (std::int64_t k = 0; k < dives && pays() && !limit.time_is_up(); ++k) {
     Budget budget{std::ssize(items_.items) * 3 / 2, &limit};
-    const auto number = static_cast<std::int64_t>(seed * static_cast<std::uint64_t>(dives)) + k;
+    const auto number = static_cast<std::int64_t>(seed * static_cast<std::uint64_t>(dives) +
+                                                  static_cast<std::uint64_t>(k));  // of any seed
     const std::vector<std::int32_t> rank =
         k < std::ssize(kFirst) ? orders_->rank(kFirst[k]) : orders_->rank(number, dives_->failures());
     if (!dives_->search(height, rank, budget, of_items)) continue;

@@ -12,25 +12,23 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Writes that may lie in the storage of something read.
-bool may_take_over(const Problem& p, const Task& t, BufferId w) {
-  return std::any_of(t.in_place.begin(), t.in_place.end(), [&](const auto& pair) {
-    return pair.second == w && !p.buffers[at(pair.first)].resident && p.size(pair.first) >= p.size(w);
-  });
-}
-
-// Whether a task reads a buffer, for one task after the other; a task may have as many buffers as there are.
+// Whether a task reads a buffer, or may write it into the storage of something read, for one task after the other; a task may have as many
+// buffers as there are.
 class Reads {
  public:
-  explicit Reads(const Problem& p) : by_(p.buffers.size(), nullptr) {}
+  explicit Reads(const Problem& p) : p_(p), by_(p.buffers.size(), nullptr), over_(by_) {}
   void of(const Task& task) {
     task_ = &task;
     for (const BufferId b : task.reads) by_[at(b)] = &task;
+    for (const auto& [r, w] : task.in_place)
+      if (!p_.buffers[at(r)].resident && p_.size(r) >= p_.size(w)) over_[at(w)] = &task;
   }
   bool has(BufferId b) const { return by_[at(b)] == task_; }
+  bool may_take_over(BufferId w) const { return over_[at(w)] == task_; }
 
  private:
-  std::vector<const Task*> by_;  // by buffer: the last task that reads it
+  const Problem& p_;
+  std::vector<const Task*> by_, over_;  // by buffer: the last task that does
   const Task* task_ = nullptr;
 };
 
@@ -55,7 +53,7 @@ Bytes at_the_end(const Values& values) {
     for (ValueId v : values.writes[t]) {
       const BufferId b = values.buffer[at(v)];
       const bool free = values.resident[at(v)] || reads.has(b);
-      const bool shares = may_take_over(p, task, b);
+      const bool shares = reads.may_take_over(b);
       if (!free && output[at(b)] && shares) live -= values.size[at(v)];
       if (!free && !output[at(b)] && !shares) live += values.size[at(v)];
     }
@@ -83,7 +81,7 @@ PeakBound peak_bound(const Values& values, int effort, TaskId also) {
     for (ValueId v : values.reads[t]) live += values.size[at(v)];
     for (ValueId w : values.writes[t]) {
       const BufferId b = values.buffer[at(w)];
-      if (!reads.has(b) && !may_take_over(p, task, b)) live += values.size[at(w)];
+      if (!reads.has(b) && !reads.may_take_over(b)) live += values.size[at(w)];
     }
     order.emplace_back(-live, t);
   }
@@ -113,8 +111,7 @@ PeakBound peak_bound(const Values& values, int effort, TaskId also) {
     for (ValueId v : values.reads[best.moment]) best.reads.push_back(v);
     for (ValueId w : values.writes[best.moment]) {
       const BufferId b = values.buffer[at(w)];
-      const Task& task = p.tasks[at(best.moment)];
-      if (!reads.has(b) && !may_take_over(p, task, b)) best.writes.push_back(w);
+      if (!reads.has(b) && !reads.may_take_over(b)) best.writes.push_back(w);
     }
   }
   return best;

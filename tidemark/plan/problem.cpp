@@ -15,8 +15,7 @@ namespace {
 
 // Every sum of sizes stays below it, so that nobody downstream has to think of overflow.
 constexpr Bytes kMostBytes = Bytes{1} << 60;  // so that sums of a few stay far from overflow
-// Shorter than the least, times are too small for proofs to count with; a sum of 2^32 of the most is still finite.
-constexpr double kLeastSeconds = 1e-30, kMostSeconds = 1e30;
+constexpr double kMostSeconds = 1e30;
 constexpr double kLeastRate = 1e-12;
 constexpr std::size_t kMostTiers = 64;
 
@@ -256,7 +255,11 @@ bool updates(const Task& task, BufferId b) {
 }
 
 bool updates(const Task& task) {
-  return std::any_of(task.writes.begin(), task.writes.end(), [&](BufferId b) { return updates(task, b); });
+  // A task may have as many buffers as there are.
+  std::vector<BufferId> reads = task.reads;
+  std::sort(reads.begin(), reads.end());
+  return std::any_of(task.writes.begin(), task.writes.end(),
+                     [&](BufferId b) { return std::binary_search(reads.begin(), reads.end(), b); });
 }
 
 }  // namespace tidemark::plan

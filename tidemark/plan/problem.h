@@ -14,6 +14,9 @@
 
 namespace tidemark::plan {
 
+// A task that takes any time takes at least this: shorter ones are too small for proofs to count with.
+inline constexpr double kLeastSeconds = 1e-30;
+
 using BufferId = std::int32_t;
 using TaskId = std::int32_t;
 using TierId = std::int32_t;

@@ -16,7 +16,7 @@ namespace {
 using namespace proof;
 using Wide = __int128;
 
-constexpr std::size_t kMostMoments = 16, kMostOrders = 16;
+constexpr std::size_t kMostMoments = 16, kMostOrders = 16, kMostCases = 64;
 constexpr std::int64_t kWhole = 1 << 20;    // the weights of `links` are parts of it
 constexpr Wide kInfinity = Wide{1} << 120;  // sums stay far below
 constexpr std::size_t kMostWork = 1'000'000'000;
@@ -199,9 +199,12 @@ Wide proven(const Facts& f, const Case& part, Bytes budget, double scale) {
   moments.push_back(the_end(f));
   Wide least = kInfinity;
   Path path;
+  std::size_t steps = 0;
   for (const Leaf& leaf : part.leaves) {
     std::vector<Moment> decided = moments;
-    for (const Row& d : path.enter(leaf.decisions)) {
+    const std::vector<Row>& decisions = path.enter(leaf.decisions);
+    expect((steps += decisions.size()) < kMostWork, "too many decisions");
+    for (const Row& d : decisions) {
       expect(d[0] >= 1 && at(d[0]) <= part.moments.size() && at(d[1]) < f.values.size(),
              "decisions: not a value at a moment");
       decided[at(d[0])].least[at(d[1])] = decided[at(d[0])].most[at(d[1])] = d[2] == 1;
@@ -223,6 +226,7 @@ Wide proven(const Problem& p, const Text& text, const Part& part, Bytes budget, 
   Wide least = kInfinity;
   std::size_t work = 0;
   Path path;
+  expect(part.cases.size() <= kMostCases, "too many cases");
   for (const Case& c : part.cases) {
     const std::vector<Row>& order = path.enter(c.order);
     expect(order.size() <= kMostOrders, "order: too many");

@@ -80,7 +80,7 @@ Facts::Facts(const Problem& p, const std::vector<Row>& never_first, const std::v
   }
   walks += order.size();
   std::size_t work = 0;
-  const auto take = [&](std::size_t more) { expect((work += more) < 100'000'000, "never_first: too long"); };
+  const auto take = [&](std::size_t more) { expect((work += more) < 5'000'000, "never_first: too long"); };
   for (const Row& r : never_first) {
     expect(at(r[1]) < reads.size() && at(r[0]) < values.size(), "never_first: no such task or value");
     take(writes[at(r[1])].size() + reads[at(r[1])].size() + values[at(r[0])].firsts.size());

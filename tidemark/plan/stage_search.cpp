@@ -51,7 +51,6 @@ std::vector<TaskId> priced(const StageBound& program, TaskId first) {
 
 // From the first moment alone, one more at a time: where the solution so far needs more than the budget. False: there is no time for the next.
 bool grow(const Values& values, TaskId first, double single, const StageOptions& o, StageSearch& found) {
-  constexpr std::size_t kMost = 12;
   constexpr int kMisses = 3;
   const double worth = 1e-6 * values.floor_seconds;
   StageBound base;  // what the next are added to
@@ -75,7 +74,7 @@ bool grow(const Values& values, TaskId first, double single, const StageOptions&
     if (base.certificate.leaves.empty()) return true;
     const std::vector<TaskId> kept = priced(base, first);
     for (moments.clear(); moments.empty();) {
-      if (next == base.over.size() || kept.size() == kMost) return true;
+      if (next == base.over.size() || kept.size() == static_cast<std::size_t>(o.most_grown)) return true;
       const TaskId t = base.over[next++].second;
       std::vector<TaskId> together = kept;
       const auto place = std::lower_bound(together.begin(), together.end(), t);

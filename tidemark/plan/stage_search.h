@@ -11,7 +11,8 @@ namespace tidemark::plan {
 struct StageOptions {
   Bytes budget = 0;
   double enough = 0;  // no need to prove more
-  int most_moments = 6;
+  int most_moments = 6;  // of those that are tried in pairs
+  int most_grown = 12;   // of those that come one at a time
   int candidates = 12;
   TaskId late = -1;  // a task that is said to come late, if any: moments before it are the likelier ones
   const Limit* limit = nullptr;  // ends a program under way

@@ -14,8 +14,8 @@ struct CutStart {
   Bytes stored = 0;         // bytes kept over the moment, beyond what its own run needs
   struct Again {
     TaskId task;
-    bool
-        waits;  // it could as well have waited: it runs after the moment instead of before, and costs nothing
+    // It could as well have waited: it runs after the moment instead of before, and costs nothing.
+    bool waits;
   };
   std::vector<Again> again;  // in order of their runs
 };

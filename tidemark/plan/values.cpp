@@ -195,7 +195,7 @@ Moment::Moment(const Values& values, TaskId moment)
   }
   // An update's `once` makes the value it found the past as soon as it has run.
   for (TaskId u = 0; u < values.tasks(); ++u) {
-    if (!before[at(u)]) continue;
+    if (!before[at(u)] || !values.problem.tasks[at(u)].once) continue;
     for (ValueId w : values.writes[u]) {
       for (ValueId r : values.reads[u]) {
         if (r != w && values.buffer[at(r)] == values.buffer[at(w)]) gone[at(r)] = true;
@@ -208,14 +208,15 @@ Moment::Moment(const Values& values, TaskId moment)
 Bytes held_in_run(const Values& values, TaskId task, std::vector<ValueId>& fresh) {
   const Task& t = values.problem.tasks[at(task)];
   Bytes held = values.resident_bytes + round_up(t.workspace, values.problem.align);
+  std::vector<BufferId> there = t.reads;  // what is written there has storage
+  for (const auto& [r, into] : t.in_place) {
+    if (!values.problem.buffers[at(r)].resident && values.problem.size(r) >= values.problem.size(into))
+      there.push_back(into);
+  }
+  std::sort(there.begin(), there.end());
   for (ValueId w : values.writes[task]) {
     const BufferId b = values.buffer[at(w)];
-    bool extra = !values.resident[at(w)];
-    for (BufferId r : t.reads) extra &= r != b;
-    for (const auto& [r, into] : t.in_place)
-      extra &= into != b || values.problem.buffers[at(r)].resident ||
-               values.problem.size(r) < values.problem.size(b);
-    if (!extra) continue;
+    if (values.resident[at(w)] || std::binary_search(there.begin(), there.end(), b)) continue;
     held += values.problem.size(b);
     fresh.push_back(w);
   }

@@ -10,6 +10,7 @@
 #include "tidemark/base/text.h"
 #include "tidemark/base/version.h"
 #include "tidemark/kernels/cpu/onednn_version.h"
+#include "tidemark/plan/problem.h"
 
 namespace tidemark {
 namespace {
@@ -46,10 +47,9 @@ std::vector<double> rates(std::span<const Measured> points, double constant, dou
 }  // namespace
 
 double Roofline::seconds(const Cost& cost) const {
-  constexpr double kNoTime = 1e-30;  // by rates that are none: nothing that a plan could count with
   const double seconds =
       std::max(cost.flops / flops_per_second, cost.bytes / bytes_per_second) + seconds_per_task;
-  return seconds > 0 && seconds < kNoTime ? 0 : seconds;
+  return seconds > 0 && seconds < plan::kLeastSeconds ? 0 : seconds;
 }
 
 std::string op_key(const Op& op, const KernelSpec& spec) {
