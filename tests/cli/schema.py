@@ -3,7 +3,7 @@
 import re
 
 KNOWN = {"$schema", "title", "type", "required", "properties", "patternProperties", "additionalProperties", "items",
-         "prefixItems", "minItems", "enum", "const", "minimum", "anyOf"}
+         "prefixItems", "minItems", "enum", "const", "minimum", "maximum", "anyOf"}
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool}
 
 
@@ -31,6 +31,8 @@ def errors(value, schema, place="$"):
         out.append(f"{place}: not one of {schema['enum']}")
     if "minimum" in schema and value < schema["minimum"]:
         out.append(f"{place}: below {schema['minimum']}")
+    if "maximum" in schema and value > schema["maximum"]:
+        out.append(f"{place}: above {schema['maximum']}")
     if "anyOf" in schema and all(errors(value, s, place) for s in schema["anyOf"]):
         out.append(f"{place}: none of the alternatives")
     if isinstance(value, dict):
