@@ -19,9 +19,8 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
 constexpr double kOrderGap = 0.0005;    // likewise, for cases by order to be looked for
-constexpr double kProgramsShare = 0.5;  // of the time, to choose moments; the rest is for branching
-constexpr double kWhenTheyPay =
-    0.9;  // the same once several moments prove far more than one: no leaves come up to that
+constexpr double kProgramsShare = 0.35;  // of the time, to choose moments; the rest is for branching
+constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
 constexpr double kOutOfReach =
     0.004;  // of the floor: so much more is not made up for by branching at one moment
 
@@ -88,21 +87,20 @@ class Search {
       for (TaskId t = 0; t < v_.tasks(); ++t) {
         if (v_.sole[at(t)] && live_[at(t)] > o_.budget) moments_.push_back(t);
       }
-      if (v_.problem.tiers.empty())
-        scan();
-      else
+      if (!v_.problem.tiers.empty()) {
         weigh_links();
+      } else if (o_.moment >= 0) {
+        result_.price = o_.price;
+        look_at(o_.moment);
+      } else {
+        scan();
+      }
       if (result_.moment >= 0 && !result_.infeasible && split_by_order()) return;
       if (result_.moment >= 0 && !result_.infeasible) {
-        const double single = result_.seconds, floor = v_.floor_seconds;
-        const StageSearch several = search_more_moments();
-        const bool far = result_.seconds > single + kOutOfReach * floor;
-        // Few moments in many leaves may prove more than many in few, where they are not far behind.
-        const std::size_t moments = several.best.certificate.moments.size();
-        const bool large = moments > 2 && time_to_branch(moments, o_.time_limit);
-        if (!large || several.best.seconds < several.pair.seconds + kSmallGap * floor)
-          branch_at_moments(several.pair.certificate, far && !large);
-        if (large) branch_at_moments(several.best.certificate, far);
+        const double single = result_.seconds;
+        StageSearch several = search_more_moments();
+        const bool far = result_.seconds > single + kOutOfReach * v_.floor_seconds;
+        if (several.program) branch_at_moments(std::move(several.program), far);
         if (certificate_.leaves.empty() || (!far && result_.seconds < o_.known_seconds)) branch_at_best();
       }
     }
@@ -175,25 +173,19 @@ class Search {
   StageSearch search_more_moments() {
     if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return {};
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
-    if (!certificate_.orders.empty()) options.late = certificate_.orders.back().holds().then;
     // What a program costs in seconds, as the programs before show.
-    const double size = 1e-3 * (v_.tasks() + v_.values()), single = result_.seconds;
-    double begun = limit_.elapsed();
-    seconds_for_pair_ = 6e-3 * size * size;
+    const double size = 1e-3 * (v_.tasks() + v_.values());
+    double begun = limit_.elapsed(), longest = 3e-3 * size * size;
     int under_way = 0;
-    options.go_on = [&](int moments, double best) {
+    options.go_on = [&](int moments) {
       // One of a single moment says where a second would be: it is for nothing without time for two.
-      const int at_least = std::max(moments, 2);
-      const std::int64_t cuts = cuts_for_program(static_cast<std::size_t>(at_least));
+      const std::int64_t cuts = cuts_for_program(std::max(moments, 2));
       const double now = limit_.elapsed();
-      if (under_way > 1)
-        seconds_for_pair_ = std::max(0.5 * seconds_for_pair_, (now - begun) / cubed(under_way));
-      // The first shows whether they do, where branching at one moment is far from enough.
-      const bool pays = (under_way <= 1 ? o_.known_seconds : best) > single + kOutOfReach * v_.floor_seconds;
+      if (under_way > 1) longest = std::max(longest, now - begun);
       begun = now;
       under_way = moments;
       if (limit_.time_is_up() ||
-          now + seconds_for_program(at_least) > (pays ? kWhenTheyPay : kProgramsShare) * o_.time_limit ||
+          now + kLongerAndLonger * longest > kProgramsShare * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;
@@ -216,44 +208,36 @@ class Search {
   }
 
   // What a program costs, in cuts: it grows with the square of the unknowns.
-  std::int64_t cuts_for_program(std::size_t moments) const {
-    const double size = 1e-3 * (v_.tasks() + v_.values()) * static_cast<double>(moments);
-    return static_cast<std::int64_t>(15 * size * size) + 1;
-  }
-
-  static double cubed(int moments) { return static_cast<double>(moments * moments * moments) / 8; }
-  double seconds_for_program(int moments) const { return seconds_for_pair_ * cubed(moments); }
-  // For the program itself again, and those of its two children.
-  bool time_to_branch(std::size_t moments, double until) const {
-    return limit_.elapsed() + 3 * seconds_for_program(static_cast<int>(moments)) <= until;
+  std::int64_t cuts_for_program(int moments) const {
+    const double size = 1e-3 * (v_.tasks() + v_.values()) * moments;
+    return static_cast<std::int64_t>(4 * size * size) + 1;
   }
 
   // `last`: nothing follows.
-  void branch_at_moments(const Certificate& from, bool last) {
-    if (!o_.branch || from.moments.empty() || result_.seconds >= o_.known_seconds) return;
+  void branch_at_moments(std::unique_ptr<StageProgram> program, bool last) {
+    if (!o_.branch || result_.seconds >= o_.known_seconds) return;
     // The proof has the rows of every leaf.
-    constexpr std::int64_t kMostRows = 400'000;
-    const auto rows = static_cast<std::int64_t>(from.leaves[0].need.size() + from.leaves[0].keep.size() + 1);
+    constexpr std::int64_t kMostRows = 200'000;
+    const Certificate::Leaf root = program->leaf();
+    const auto rows = static_cast<std::int64_t>(root.need.size() + root.keep.size() + root.sum.size() + 1);
     // Half of what is left where something follows.
-    double begun = limit_.elapsed(), longest = 0;
-    const double until = last ? o_.time_limit : 0.5 * (begun + o_.time_limit);
-    if (!time_to_branch(from.moments.size(), until)) return;
+    double begun = -1, longest = 0;
+    const double until = last ? o_.time_limit : 0.5 * (limit_.elapsed() + o_.time_limit);
     const std::int64_t most_cuts = result_.cuts + (o_.effort - result_.cuts) / 2;
     StageBranchOptions options{
-        .budget = o_.budget,
         .enough = o_.known_seconds,
-        .leaves = static_cast<int>(std::min<std::int64_t>(o_.leaves, kMostRows / rows)),
-        .limit = &limit_};
+        .leaves = static_cast<int>(std::min<std::int64_t>(o_.leaves, kMostRows / rows))};
+    // From one basis to the next is a part of the way.
+    const std::int64_t cuts_for_split = cuts_for_program(static_cast<int>(program->moments().size())) / 8 + 1;
     options.go_on = [&] {
       const double now = limit_.elapsed();
-      longest = std::max(longest, now - begun);
+      if (begun >= 0) longest = std::max(longest, now - begun);
       begun = now;
-      const std::int64_t cuts = 2 * cuts_for_program(from.moments.size());
-      if (now + 2 * longest > until || result_.cuts + cuts > most_cuts) return false;
-      result_.cuts += cuts;
+      if (now + 2 * longest > until || result_.cuts + cuts_for_split > most_cuts) return false;
+      result_.cuts += cuts_for_split;
       return true;
     };
-    take(branch_stages(v_, from.moments, options));
+    take(branch_and_grow(v_, std::move(program), options));
   }
 
   void branch_at_best() {
@@ -467,7 +451,6 @@ class Search {
   std::map<TaskId, double> screened_;
   Certificate certificate_;         // of this case, while it is looked for
   std::vector<Certificate> cases_;  // at the end: this one, or those that it was split into
-  double seconds_for_pair_ = 0;  // a program of two moments, as those so far show
   BoundResult result_;
 };
 

@@ -21,6 +21,9 @@ struct BoundOptions {
   std::int64_t effort = 20'000;
   // A plan that is known: a bound that reaches it is not raised further.
   double known_seconds = std::numeric_limits<double>::infinity();
+  // Where a bound was best before, and the price of a byte there: no other moment is looked for. -1: the best is.
+  TaskId moment = -1;
+  double price = 0;
   bool branch = true;
   bool stages = true;  // several moments at once
   bool orders = true;  // cases by which of two tasks first runs before the other

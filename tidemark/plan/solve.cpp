@@ -124,7 +124,7 @@ class Solver {
     if (!options_.bounds || budget_ == kNoLimit) return;
     bound_ = bound(problem_, {.budget = budget_,
                               .time_limit = 0.1 * options_.time_limit,
-                              .effort = 60,
+                              .effort = kFirstCuts,
                               .branch = false,
                               .go_on = [this] { return go_on("bound", best_); }});
   }
@@ -142,6 +142,7 @@ class Solver {
     return !stopped_;
   }
 
+  static constexpr std::int64_t kFirstCuts = 2000;  // to find the moment that all bounds are at
   static constexpr std::int64_t kEarlyCuts = 500;  // where rounds are counted instead of time
 
   double enough() const { return bound_.seconds * (1 + std::max(options_.target_gap, kClosed)); }
@@ -157,6 +158,8 @@ class Solver {
                                           .time_limit = 0.15 * options_.time_limit,
                                           .effort = options_.effort < 0 ? BoundOptions{}.effort : kEarlyCuts,
                                           .known_seconds = best,
+                                          .moment = bound_.moment,
+                                          .price = bound_.price,
                                           .go_on = [&] { return go_on("bound", best); }});
     if (better.infeasible || better.seconds <= bound_.seconds) return;
     bound_ = std::move(better);
@@ -555,6 +558,8 @@ class Solver {
                      .time_limit = near ? share : std::max(kLeastBound * options_.time_limit, left)};
       if (near) o.branch = false;
       if (has_plan) o.known_seconds = plan.seconds;
+      o.moment = bound_.moment;
+      o.price = bound_.price;
       o.go_on = [&] { return go_on("bound", has_plan ? plan.seconds : best_); };
       BoundResult last = bound(problem_, o);
       if (last.infeasible || last.seconds >= bound_.seconds || bound_.proof.json.empty())

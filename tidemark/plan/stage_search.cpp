@@ -6,154 +6,101 @@
 namespace tidemark::plan {
 namespace {
 
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
-struct Candidate {
-  TaskId task;
-  Bytes live;      // what its run alone needs
-  double seconds;  // proven together with the first moment
-};
-
-std::vector<Candidate> candidates(const Values& values, TaskId first, int most, TaskId late) {
-  const Moment start(values, first);
-  std::vector<Candidate> out;
-  for (TaskId t = 0; t < values.tasks(); ++t) {
-    if (t == first || !values.sole[at(t)] || !start.after[at(t)]) continue;
-    const Task& task = values.problem.tasks[at(t)];
-    Bytes live = task.workspace;
-    for (ValueId v : values.reads[t]) live += values.size[at(v)];
-    for (ValueId v : values.writes[t]) live += values.size[at(v)];
-    out.push_back({t, live, 0});
-  }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.live > b.live; });
-  if (late >= 0) {
-    const Moment end(values, late);
-    std::stable_partition(out.begin(), out.end(), [&](const auto& c) { return end.before[at(c.task)]; });
-  }
-  out.resize(std::min(out.size(), at(most)));
-  std::erase_if(out, [&](const Candidate& c) { return !Moment(values, c.task).before[at(first)]; });
-  return out;
-}
-
-constexpr int kIterations = 20'000;
+constexpr int kMisses = 4;  // tries in a row that prove no more, before the search ends
+constexpr std::size_t kTogether =
+    3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
+constexpr double kWorth = 0.02;       // of what there is still to prove: less is not worth a larger program
+constexpr std::size_t kMostMoments = 12;
+constexpr int kApart = 128;  // of all tasks: how far from one another, and from those that did not help
+constexpr StageProgram::Rounds kRounds{.rounds =
+                                           8};  // the next moments show before a program has come to its end
 
 // The moments of a program that have a price: the others add nothing.
-std::vector<TaskId> priced(const StageBound& program, TaskId first) {
-  const std::vector<double>& prices = program.certificate.leaves[0].prices;
+std::vector<TaskId> priced(const StageBound& bound, TaskId first) {
+  const std::vector<double>& prices = bound.certificate.leaves[0].prices;
   const double least = 1e-6 * *std::max_element(prices.begin(), prices.end());
   std::vector<TaskId> moments;
   for (std::size_t i = 0; i < prices.size(); ++i) {
-    const TaskId t = program.certificate.moments[i];
+    const TaskId t = bound.certificate.moments[i];
     if (t == first || prices[i] > least) moments.push_back(t);
   }
   return moments;
 }
 
-// From the first moment alone, one more at a time: where the solution so far needs more than the budget. False: there is no time for the next.
-bool grow(const Values& values, TaskId first, double single, const StageOptions& o, StageSearch& found) {
-  constexpr int kMisses = 3;
-  const double worth = 1e-6 * values.floor_seconds;
-  StageBound base;  // what the next are added to
+// Candidates for moments, tried in their order.
+struct Candidates {
+  std::vector<std::pair<Bytes, TaskId>> over;
   std::size_t next = 0;
-  std::vector<TaskId> missed, moments{first};  // next to one that did not help, no other does as a rule
-  for (int misses = 0; misses < kMisses;) {
-    if (found.best.seconds >= o.enough || !o.go_on(static_cast<int>(moments.size()), found.best.seconds))
-      return false;
-    StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
-    const bool better = b.seconds > std::max(found.best.seconds, single) + worth;
-    if (better) found.best = b;
-    if (moments.size() == 2 && b.seconds > std::max(found.pair.seconds, single) + worth) found.pair = b;
-    misses = better || moments.size() == 1 ? 0 : misses + 1;
-    if (misses == 0) {
-      base = std::move(b);
-      next = 0;
-      missed.clear();
-    } else {
-      missed.push_back(base.over[next - 1].second);
-    }
-    if (base.certificate.leaves.empty()) return true;
-    const std::vector<TaskId> kept = priced(base, first);
-    for (moments.clear(); moments.empty();) {
-      if (next == base.over.size() || kept.size() == static_cast<std::size_t>(o.most_grown)) return true;
-      const TaskId t = base.over[next++].second;
-      std::vector<TaskId> together = kept;
-      const auto place = std::lower_bound(together.begin(), together.end(), t);
-      const auto beside = [&](TaskId other) { return std::abs(other - t) <= 1; };
-      if ((place != together.end() && *place == t) || std::any_of(missed.begin(), missed.end(), beside))
-        continue;
-      together.insert(place, t);
-      if (Evaluation(values, together, 0, o.budget).chain()) moments = std::move(together);
-    }
+  std::vector<TaskId> missed;  // near one that did not help, no other does as a rule
+};
+
+// As many of them as fit in line with those that there are; nothing: none does.
+std::vector<TaskId> with_more(const Values& values, const std::vector<TaskId>& kept, std::size_t most, Candidates& from) {
+  const TaskId apart = 1 + values.tasks() / kApart;
+  std::vector<TaskId> moments = kept, added;
+  for (; added.size() < most && moments.size() < kMostMoments && from.next < from.over.size(); ++from.next) {
+    const TaskId t = from.over[from.next].second;
+    const auto near = [&](TaskId other) { return std::abs(other - t) <= apart; };
+    const auto place = std::lower_bound(moments.begin(), moments.end(), t);
+    if ((place != moments.end() && *place == t) || std::any_of(added.begin(), added.end(), near) ||
+        std::any_of(from.missed.begin(), from.missed.end(), near))
+      continue;
+    std::vector<TaskId> together = moments;
+    together.insert(together.begin() + (place - moments.begin()), t);
+    if (!Evaluation(values, together, 0, 0).chain()) continue;
+    moments = std::move(together);
+    added.push_back(t);
   }
-  return true;
+  from.missed.insert(from.missed.end(), added.begin(), added.end());
+  return added.empty() ? added : moments;
 }
 
 }  // namespace
 
 StageSearch search_stages(const Values& values, TaskId first, double single, const StageOptions& o) {
   StageSearch found;
-  StageBound& best = found.best;
-  if (!stages_available()) return found;
-  if (o.late < 0 && !grow(values, first, single, o, found)) return found;
-  const double worth = 1e-6 * values.floor_seconds;
-  std::vector<Candidate> list = candidates(values, first, o.candidates, o.late);
-  // Pairs, the likeliest first, and the neighbours of the best. Once one is not the best: what is best so far together with others that add
-  // something, then more pairs. Few programs can be afforded, and the first pairs are the best ones as a rule.
-  std::size_t next = 0;
-  int misses = 0, useless = 0;
-  std::vector<std::vector<TaskId>> tried;
-  const auto larger = [&]() -> std::vector<TaskId> {
-    if (best.certificate.moments.empty() ||
-        static_cast<int>(best.certificate.moments.size()) >= o.most_moments)
-      return {};
-    std::vector<TaskId> together;
-    double promise = single + worth;
-    for (const Candidate& c : list) {
-      std::vector<TaskId> moments = best.certificate.moments;
-      if (c.seconds <= promise || std::find(moments.begin(), moments.end(), c.task) != moments.end())
-        continue;
-      // In the list's order; those that are not in line with the others are refused by the facts.
-      moments.insert(std::upper_bound(moments.begin(), moments.end(), c.task), c.task);
-      if (std::find(tried.begin(), tried.end(), moments) != tried.end()) continue;
-      promise = c.seconds;
-      together = std::move(moments);
-    }
-    return together;
-  };
-  const auto add_neighbours = [&](TaskId task) {
-    for (const TaskId t : {task - 1, task + 1}) {
-      const auto same = [&](const Candidate& c) { return c.task == t; };
-      if (t <= first || t >= values.tasks() || !values.sole[at(t)] ||
-          std::any_of(list.begin(), list.end(), same) || !Moment(values, t).before[at(first)])
-        continue;
-      list.insert(list.begin() + static_cast<std::ptrdiff_t>(next), {t, 0, 0});
-    }
-  };
-  while (best.seconds < o.enough && !(useless >= 4 && best.seconds == 0)) {
-    std::vector<TaskId> moments;
-    if (misses >= 1 || next == list.size()) moments = larger();
-    const bool pair = moments.empty();
-    if (pair) {
-      if (next == list.size()) break;
-      moments = {first, list[next].task};
-    }
-    if (!o.go_on(static_cast<int>(moments.size()), best.seconds)) break;
-    StageBound b = bound_stages(values, moments, o.budget, kIterations, o.limit);
-    const bool better = b.seconds > std::max(best.seconds, single) + worth;
-    misses = better ? 0 : misses + 1;
-    if (better) best = b;
-    if (!pair) {
-      if (!better) misses = 0;  // a pair again
-      tried.push_back(std::move(moments));
+  if (!stages_available() || !values.problem.tiers.empty() || !(values.floor_seconds > 0) || !o.go_on(1)) return found;
+  using Outcome = StageProgram::Outcome;
+  auto program = std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
+                                                StageProgramOptions{.budget = o.budget, .limit = o.limit});
+  if (program->solve({}) != Outcome::solved) return found;
+  StageBound base = bound_of(*program);
+  Candidates candidates{program->over(), 0, {}};
+  for (int misses = 0; misses < kMisses && base.seconds < o.enough;) {
+    const std::vector<TaskId> kept = priced(base, first);
+    const std::vector<TaskId> moments = with_more(values, kept, std::min(kTogether, kept.size()), candidates);
+    if (moments.empty() || !o.go_on(static_cast<int>(moments.size()))) break;
+    auto more = std::make_unique<StageProgram>(*program, moments);
+    const Outcome outcome = more->solve(kRounds);
+    if (outcome != Outcome::solved && outcome != Outcome::stopped) break;
+    StageBound b = bound_of(*more);
+    const double gap = std::min(o.enough, 2 * values.floor_seconds) - base.seconds;
+    const double worth = std::max(1e-6 * values.floor_seconds, kWorth * gap);
+    if (b.seconds <= std::max(base.seconds, single) + worth) {
+      ++misses;
       continue;
     }
-    if (b.seconds <= single + worth) ++useless;
-    list[next++].seconds = b.seconds;
-    if (b.seconds <= std::max(found.pair.seconds, single) + worth) continue;
-    found.pair = std::move(b);
-    add_neighbours(moments.back());
+    base = std::move(b);
+    found.best = base;
+    program = std::move(more);
+    candidates = {program->over(), 0, {}};
+    misses = 0;
   }
+  found.program = std::move(program);
   return found;
+}
+
+StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> program, const StageBranchOptions& o) {
+  StageBound best;
+  while (true) {
+    StageBound b = branch_stages(*program, o);
+    Candidates candidates{std::move(b.over), 0, {}};
+    if (b.seconds > best.seconds) best = std::move(b);
+    const std::vector<TaskId> moments = with_more(values, program->moments(), 1, candidates);
+    if (moments.empty() || best.seconds >= o.enough || !o.go_on()) return best;
+    program = std::make_unique<StageProgram>(*program, moments);
+    if (program->solve(kRounds) != StageProgram::Outcome::solved) return best;
+  }
 }
 
 }  // namespace tidemark::plan
