@@ -295,9 +295,9 @@ BufferId Drops::any_over(std::int32_t at, Rng& rng) {
   return it == candidates_.end() ? -1 : by_ratio_[static_cast<std::size_t>(it->which)];
 }
 
-bool Drops::drop(BufferId b, std::int32_t at, Rng& rng) {
+bool Drops::drop(BufferId b, std::int32_t at, Rng& rng, double most_seconds) {
   price_now_ = rng.below(2) == 0 ? 0 : price_ * std::exp2(6 * rng.uniform() - 3);
-  return evaluate(b, at, std::numeric_limits<double>::infinity(), trial_) && apply(trial_);
+  return evaluate(b, at, most_seconds, trial_) && apply(trial_);
 }
 
 // What the runs of a drop leave behind may serve others: these are evaluated anew.

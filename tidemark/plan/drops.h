@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
+
 #include "tidemark/base/random.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/timeline.h"
@@ -41,8 +43,9 @@ class Drops {
 
   // Something that is kept over the moment, the larger the likelier; -1: there is nothing.
   BufferId any_over(std::int32_t at, Rng& rng);
-  // Drops it over the moment, whatever that costs. False, and nothing changed: it cannot be.
-  bool drop(BufferId b, std::int32_t at, Rng& rng);
+  // Drops it over the moment. False, and nothing changed: it cannot be, or takes more than so many seconds.
+  bool drop(BufferId b, std::int32_t at, Rng& rng,
+            double most_seconds = std::numeric_limits<double>::infinity());
 
   // What can be made again and is more than a minor write, least seconds per byte first.
   std::span<const BufferId> candidates() const { return std::span(by_ratio_).first(majors_); }

@@ -5,6 +5,10 @@
 #include <limits>
 
 namespace tidemark::plan {
+namespace {
+// Times the seconds that a swap spares: what its drop may cost. On graphs without a long way back, a drop may bring hundreds of runs that all go again.
+constexpr double kWorthDropping = 3;
+}  // namespace
 
 void Improve::collect_extra() {
   extra_.clear();
@@ -339,7 +343,7 @@ bool Improve::swap(double slack) {
   freed.erase(std::unique(freed.begin(), freed.end()), freed.end());
   std::erase_if(freed, [&](BufferId b) { return !line_->live_before(b, at); });
   const BufferId b = any_of(freed);
-  if (b >= 0 && drops_->drop(b, at, rng_)) {
+  if (b >= 0 && drops_->drop(b, at, rng_, slack + kWorthDropping * (before - line_->seconds()))) {
     for (const BufferId w : m.writes[task]) {
       const auto& list = line_->events(w);
       const std::size_t i = line_->event_from(w, at);

@@ -10,6 +10,7 @@ constexpr int kMisses = 4;  // tries in a row that prove no more, before the sea
 constexpr std::size_t kTogether =
     3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
 constexpr double kWorth = 0.02;       // of what there is still to prove: less is not worth a larger program
+constexpr double kUsualGap = 0.05;    // of the floor, where no plan is known
 constexpr std::size_t kMostMoments = 12;
 constexpr int kApart = 128;  // of all tasks: how far from one another, and from those that did not help
 constexpr StageProgram::Rounds kRounds{.rounds =
@@ -74,7 +75,7 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
     const Outcome outcome = more->solve(kRounds);
     if (outcome != Outcome::solved && outcome != Outcome::stopped) break;
     StageBound b = bound_of(*more);
-    const double gap = std::min(o.enough, 2 * values.floor_seconds) - base.seconds;
+    const double gap = std::min(o.enough - base.seconds, kUsualGap * values.floor_seconds);
     const double worth = std::max(1e-6 * values.floor_seconds, kWorth * gap);
     if (b.seconds <= std::max(base.seconds, single) + worth) {
       ++misses;
