@@ -15,11 +15,13 @@ constexpr std::size_t kFirstRules = 2, kAllRules = 100;
 constexpr std::size_t kMoreStarts = 12;  // searched from
 constexpr std::int64_t kPatience =
     400;  // rounds without success before a start is given up, beside those it has had
+constexpr double kFarBehind = 1.5;          // times what the best start takes beyond the floor
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
 constexpr std::int64_t kKinds =
     4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
 constexpr int kInVain = 3;  // orders tried for what is over, one after the other without success
 constexpr std::int64_t kBetweenTrades = 64, kBetweenShifts = 3;  // rounds
+constexpr double kManyExtra = 0.2;  // of the tasks
 constexpr double kWorthRepair =
     0.5;  // of the bytes that are over, left by a better order: drops may do the rest
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
@@ -401,6 +403,13 @@ bool Search::remove_and_reorder() {
   return false;
 }
 
+// Where few runs are second ones, the order is what is left to gain by; where many are, it is worth less than what goes again.
+std::int64_t Search::between_shifts() const {
+  const double extra = line_.run_count() - static_cast<double>(model_->order.size());
+  const double part = extra / (kManyExtra * static_cast<double>(model_->order.size()));
+  return 1 + static_cast<std::int64_t>(std::clamp(part, 0.0, 1.0) * (kBetweenShifts - 1));
+}
+
 void Search::rounds_from(const Start& start, const Stretch& stretch, const std::function<bool()>& go_on) {
   const auto [until, heat, length] = stretch;
   line_.assign(start.runs, kRoom);
@@ -440,7 +449,7 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
       until_relocated_ = static_cast<std::int64_t>(between_relocated_);
       changed |= moved;
     }
-    if (reorders && !copies && round % kBetweenShifts == 0) changed |= improve_.shift(slack);
+    if (reorders && !copies && round % between_shifts() == 0) changed |= improve_.shift(slack);
     if (changed) {
       line_.forget_log();
       current = seconds_now();
@@ -523,6 +532,10 @@ void Search::race(const std::function<bool()>& go_on) {
   std::vector<Start> field(
       starts_.begin(), starts_.begin() + static_cast<std::ptrdiff_t>(std::min(starts_.size(), kMoreStarts)));
   double until = limit_->fraction();
+  if (field.empty()) return;
+  // None that is far behind wins.
+  const double most = floor_ + kFarBehind * (field.front().seconds - floor_);
+  std::erase_if(field, [&](const Start& start) { return start.seconds > std::max(most, field.front().seconds); });
   while (field.size() > 1) {
     const double each = kRace / kTurns / static_cast<double>(field.size());
     for (Start& start : field) {

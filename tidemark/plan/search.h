@@ -87,6 +87,7 @@ class Search {
   bool reorder_and_repair();
   bool remove_and_reorder();
   double typical_extra() const;
+  std::int64_t between_shifts() const;
 
   const Model* model_;
   SearchOptions options_;
