@@ -446,7 +446,8 @@ TEST(Proof, a_moment_where_the_solution_is_over_the_budget_proves_more) {
         const auto [bytes, t] = one.over[i];
         EXPECT_GT(bytes, 0);
         EXPECT_NE(t, first);
-        most = std::max(most, bound_stages(values, {std::min(t, first), std::max(t, first)}, budget, 10'000).seconds);
+        most = std::max(
+            most, bound_stages(values, {std::min(t, first), std::max(t, first)}, budget, 10'000).seconds);
       }
       better += most > one.seconds * (1 + 1e-6) ? 1 : 0;
     }

@@ -18,8 +18,8 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
-constexpr double kOrderGap = 0.0005;    // likewise, for cases by order to be looked for
-constexpr double kProgramsShare = 0.35;  // of the time, to choose moments; the rest is for branching
+constexpr double kOrderGap = 0.0005;      // likewise, for cases by order to be looked for
+constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the rest is for branching
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
 constexpr double kOutOfReach =
     0.004;  // of the floor: so much more is not made up for by branching at one moment
@@ -184,8 +184,7 @@ class Search {
       if (under_way > 1) longest = std::max(longest, now - begun);
       begun = now;
       under_way = moments;
-      if (limit_.time_is_up() ||
-          now + kLongerAndLonger * longest > kProgramsShare * o_.time_limit ||
+      if (limit_.time_is_up() || now + kLongerAndLonger * longest > kProgramsShare * o_.time_limit ||
           result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;

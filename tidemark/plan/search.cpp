@@ -18,10 +18,10 @@ constexpr std::int64_t kPatience =
 constexpr double kFarBehind = 1.5;          // times what the best start takes beyond the floor
 constexpr double kRace = 0.25, kTurns = 3;  // of the time, to find the best start, in so many turns
 constexpr std::int64_t kKinds =
-    4;  // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
+    4;                      // of rounds, in turn: an exchange, a swap, and the others ruin and recreate
 constexpr int kInVain = 3;  // orders tried for what is over, one after the other without success
 constexpr std::int64_t kBetweenTrades = 64, kBetweenShifts = 3;  // rounds
-constexpr double kManyExtra = 0.2;  // of the tasks
+constexpr double kManyExtra = 0.2;                               // of the tasks
 constexpr double kWorthRepair =
     0.5;  // of the bytes that are over, left by a better order: drops may do the rest
 constexpr std::size_t kElite = 3;                       // plans kept to relink with
@@ -275,7 +275,7 @@ bool Search::start_from_offer(const std::vector<TaskId>& runs) {
   return tried_all_;
 }
 
-void Search::start() {
+void Search::start(const std::function<bool()>& has_plan) {
   const std::vector<TaskId> given = begin();
   improve_.substitute();
   consider();
@@ -303,6 +303,7 @@ void Search::start() {
   const auto late = [&] { return limit_->time_is_up() || (found() && limit_->fraction() > 0.25); };
   // A plan first, then better orders to start from.
   if (options_.recompute) start_from(orders.front(), 0, n <= kMiddling ? kFirstRules : kAllRules);
+  if (has_plan && found() && !has_plan()) return;
   if (options_.reorder && n <= kMiddling && !model_->has_copies()) {
     // What is over at one moment is made again for it; so the fullest moment counts, and not how many are full.
     const auto start_from_order = [&](std::vector<TaskId> runs) {
@@ -535,7 +536,8 @@ void Search::race(const std::function<bool()>& go_on) {
   if (field.empty()) return;
   // None that is far behind wins.
   const double most = floor_ + kFarBehind * (field.front().seconds - floor_);
-  std::erase_if(field, [&](const Start& start) { return start.seconds > std::max(most, field.front().seconds); });
+  std::erase_if(field,
+                [&](const Start& start) { return start.seconds > std::max(most, field.front().seconds); });
   while (field.size() > 1) {
     const double each = kRace / kTurns / static_cast<double>(field.size());
     for (Start& start : field) {

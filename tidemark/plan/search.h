@@ -30,7 +30,8 @@ class Search {
   bool offer(const std::vector<TaskId>& runs);
   // One that needs a little more than the budget: drops and other orders for what is over, while they help. Whether it fits then.
   bool press(const std::vector<TaskId>& runs);
-  void start();
+  // `has_plan` is asked once, when there is a plan: false ends it there.
+  void start(const std::function<bool()>& has_plan = {});
   // Instead: from a sequence alone, made to fit if it does not. False: it cannot be.
   bool start_from_offer(const std::vector<TaskId>& runs);
   void improve(const std::function<bool()>& go_on);

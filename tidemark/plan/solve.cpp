@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/solve.h"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <memory>
@@ -34,6 +35,21 @@ Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskI
   Timeline line(model);
   line.assign(runs, 0);
   return plan_of(problem, steps_of(line));
+}
+
+// Values of few sizes take over each other's places; where nearly every one has a size of its own, what one leaves is too small for the next, or leaves a rest.
+bool sizes_differ(const Model& model) {
+  constexpr Bytes kLarge = 200;  // of the largest, and more, count
+  constexpr double kMany = 0.3;  // of them: so many sizes
+  const Bytes largest = model.size.empty() ? 0 : *std::max_element(model.size.begin(), model.size.end());
+  std::vector<Bytes> sizes;
+  for (const Bytes b : model.size) {
+    if (b > largest / kLarge) sizes.push_back(b);
+  }
+  const auto all = static_cast<double>(sizes.size());
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return static_cast<double>(sizes.size()) > kMany * all;
 }
 
 // What comes whatever the search does: the model, steps, hash and check.
@@ -143,7 +159,7 @@ class Solver {
   }
 
   static constexpr std::int64_t kFirstCuts = 2000;  // to find the moment that all bounds are at
-  static constexpr std::int64_t kEarlyCuts = 500;  // where rounds are counted instead of time
+  static constexpr std::int64_t kEarlyCuts = 500;   // where rounds are counted instead of time
 
   double enough() const { return bound_.seconds * (1 + std::max(options_.target_gap, kClosed)); }
 
@@ -204,7 +220,11 @@ class Solver {
         offer_simple(search, live);
         offer_chain(search, live);
       }
-      search.start();
+      // Where packing leaves holes whatever the plan, the search is one with fewer live bytes from the beginning.
+      const bool probe_first =
+          options_.offsets && again == 0 && can_arrange(model_, options_) && sizes_differ(model_);
+      search.start([&] { return !probe_first || !surely_has_holes(search.best()); });
+      if (holes_) return search.best();
       if (again == 0) offer_last(search, live);
     }
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
@@ -376,19 +396,29 @@ class Solver {
       plan = *std::move(other);
   }
 
-  // How far packing is from the live bytes shows on a plan that is not the best yet. Where it is far, there is time left to search with fewer
-  // of them; where it is near, the best is made to fit in the end.
+  // By how much packing is over the budget, of the arena, shows on a plan that is not the best yet.
+  double over_when_packed(const std::vector<TaskId>& runs) {
+    Plan plan = plan_of(problem_, model_, runs);
+    pack(plan, can_arrange(model_, options_) ? kToProbe : kToProbeAlone);
+    if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
+    return static_cast<double>(plan.peak - budget_) / static_cast<double>(budget_ - model_.base);
+  }
+
+  bool surely_has_holes(const std::vector<TaskId>& runs) {
+    holes_ = budget_ != kNoLimit && over_when_packed(runs) > kHoles;
+    if (holes_) fewer_ = kFewest;
+    return holes_;
+  }
+
+  // Where packing is far from the live bytes, there is time left to search with fewer of them; where it is near, the best is made to fit in the end.
   bool far_from_packed(const std::vector<TaskId>& runs) {
     if (budget_ == kNoLimit) return false;
-    Plan plan = plan_of(problem_, model_, runs);
-    const Bytes arena = budget_ - model_.base;
-    const bool may_arrange = can_arrange(model_, options_);
-    pack(plan, may_arrange ? kToProbe : kToProbeAlone);
-    if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
-    const double over = static_cast<double>(plan.peak - budget_) / static_cast<double>(arena);
-    holes_ = may_arrange && over > kHoles;
-    if (holes_) fewer_ = fewer_for(runs);
-    return holes_ || over > kFar;
+    const double over = over_when_packed(runs);
+    if (!can_arrange(model_, options_)) return over > kFar;
+    if (over > kHoles) fewer_ = fewer_for(runs);
+    // Where the order does nearly all, the search goes on as if there were no offsets: it is the better for being one.
+    holes_ = fewer_ > kEasy;
+    return holes_;
   }
 
   // Live bytes fewer, of the arena, with which offsets and order can be looked for together.
@@ -406,8 +436,7 @@ class Solver {
 
   // From a plan that may need more. Nothing: so few live bytes are not to be had.
   std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
-                                   std::uint64_t again) {
-    const bool anew = again == 1;
+                                   std::uint64_t again, bool anew) {
     SearchOptions o = search_options(live);
     o.seed += again;
     Limit limit = limit_.rest(share);
@@ -438,11 +467,12 @@ class Solver {
       // Where rounds are counted, what is tried does not depend on the time.
       const bool late = options_.effort < 0 ? seconds_left() <= 0 : limit_.fraction() >= 1;
       if (packed_ ? late || stopped_ : late && k >= kSurePackings) return;
-      const double share = k == 0 ? kToSearch : packed_ ? kToRaise : kToLower;
+      const bool anew = k == 0 && limit_.fraction() < kLate;
+      const double share = anew ? kToSearch : packed_ ? kToRaise : kToLower;
       std::vector<TaskId> runs =
           search_below(budget_ - static_cast<Bytes>(part * arena), from,
-                       k == 0 ? kToSearch * options_.time_limit - limit_.elapsed() : share * seconds_left(),
-                       share, static_cast<std::uint64_t>(k) + 1);
+                       anew ? kToSearch * options_.time_limit - limit_.elapsed() : share * seconds_left(),
+                       share, static_cast<std::uint64_t>(k) + 1, anew);
       Bytes over = 0;
       if (!runs.empty()) {
         Plan plan = plan_of(problem_, model_, runs);
@@ -496,7 +526,14 @@ class Solver {
         fill_holes(runs);
         break;
       }
-      pack(plan, limit_.fraction() > kLate ? 0.14 : 0.08);
+      const bool may_arrange = can_arrange(model_, options_);
+      const double share = limit_.fraction() > kLate ? 0.14 : 0.08;
+      pack(plan, may_arrange ? kToProbe : share);
+      if (plan.peak > budget_ && may_arrange) arrange(plan, runs, share * options_.time_limit);
+      if (plan.peak > budget_ && fewer_ > 0) {
+        fill_holes(runs);
+        break;
+      }
       if (plan.peak <= budget_) {
         if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
         // Fewer live bytes than had to be: towards those whose packing did not fit.
@@ -583,8 +620,8 @@ class Solver {
   double best_ = std::numeric_limits<double>::infinity();  // seconds, likewise
   bool tried_to_prove_ = false, closed_ = false;
   bool tried_all_ = true;
-  bool holes_ = false;                                     // packing is far from the live bytes
-  bool none_exists_ = false;                               // every state was seen
+  bool holes_ = false;                                      // packing is far from the live bytes
+  bool none_exists_ = false;                                // every state was seen
   Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets
   Bytes least_below_ = std::numeric_limits<Bytes>::max();   // that go_below came to
   double fewer_ = 0;            // live bytes, of the arena, with which offsets are looked for first

@@ -15,14 +15,15 @@ inline constexpr double kNear = 0.02, kEarly = 0.15;
 inline constexpr double kProbe = 0.14, kProbeAgain = 0.25;
 // Of the time limit, for that; and where the order stays as it is, so that packing alone has to do.
 inline constexpr double kToProbe = 0.02, kToProbeAlone = 0.08;
-inline constexpr double kLate = 0.8;    // of the search's time: too late to search again
-inline constexpr double kFar = 0.06;    // of the arena: holes that call for a search with fewer live bytes
+inline constexpr double kLate = 0.8;      // of the search's time: too late to search again
+inline constexpr double kFar = 0.06;      // of the arena: holes that call for a search with fewer live bytes
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
 // Of the arena: live bytes fewer with which the order may do the rest, to be measured from the most on; the most and the least that are tried
 // first; those where nothing was measured; and so many more where it turns out that they do not do.
 inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.01,
                         kLeastFewer = 0.002;
-inline constexpr double kFewerAsARule = 0.018, kFewerStill = 0.01;
+inline constexpr double kEasy = 0.003;  // so few that a search need not begin with them
+inline constexpr double kFewerAsARule = 0.018, kFewerStill = 0.005;
 inline constexpr int kBySteps = 2;  // tries that lead to so many more, whatever packing alone leaves over
 // Where few fewer do for the few dives that measure it, fewer still do for many.
 inline constexpr double kOptimism = 0.8;
@@ -35,11 +36,11 @@ inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
 inline constexpr double kLeastToArrange = 0.04;  // of the time limit, for that, as long as there are none
 inline constexpr double kUntilBound = 0.905;     // of the time limit: when all that ends
-inline constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
-inline constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
-inline constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
-inline constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
-inline constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
+inline constexpr double kAgain = 0.5;            // of what is left, for a search with fewer live bytes
+inline constexpr double kWhole = 0.25;           // of what is left, to look at every state of a tiny problem
+inline constexpr double kOneMore = 0.004;        // seconds: what a bound may take beyond its time
+inline constexpr double kLeastBound = 0.05;      // of the time limit, for the bound, however late it is
+inline constexpr double kHasty = 0.1;            // seconds, for what must still be done once told to stop
 inline constexpr double kForACut = 2e-5;  // seconds a task: with less, the first cut may not come to its end
 // Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
 inline constexpr double kSimple = 1, kSimpler = 0.3;

@@ -9,8 +9,8 @@ namespace {
 constexpr int kMisses = 4;  // tries in a row that prove no more, before the search ends
 constexpr std::size_t kTogether =
     3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
-constexpr double kWorth = 0.02;       // of what there is still to prove: less is not worth a larger program
-constexpr double kUsualGap = 0.05;    // of the floor, where no plan is known
+constexpr double kWorth = 0.02;     // of what there is still to prove: less is not worth a larger program
+constexpr double kUsualGap = 0.05;  // of the floor, where no plan is known
 constexpr std::size_t kMostMoments = 12;
 constexpr int kApart = 128;  // of all tasks: how far from one another, and from those that did not help
 constexpr StageProgram::Rounds kRounds{.rounds =
@@ -36,7 +36,8 @@ struct Candidates {
 };
 
 // As many of them as fit in line with those that there are; nothing: none does.
-std::vector<TaskId> with_more(const Values& values, const std::vector<TaskId>& kept, std::size_t most, Candidates& from) {
+std::vector<TaskId> with_more(const Values& values, const std::vector<TaskId>& kept, std::size_t most,
+                              Candidates& from) {
   const TaskId apart = 1 + values.tasks() / kApart;
   std::vector<TaskId> moments = kept, added;
   for (; added.size() < most && moments.size() < kMostMoments && from.next < from.over.size(); ++from.next) {
@@ -60,7 +61,8 @@ std::vector<TaskId> with_more(const Values& values, const std::vector<TaskId>& k
 
 StageSearch search_stages(const Values& values, TaskId first, double single, const StageOptions& o) {
   StageSearch found;
-  if (!stages_available() || !values.problem.tiers.empty() || !(values.floor_seconds > 0) || !o.go_on(1)) return found;
+  if (!stages_available() || !values.problem.tiers.empty() || !(values.floor_seconds > 0) || !o.go_on(1))
+    return found;
   using Outcome = StageProgram::Outcome;
   auto program = std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
                                                 StageProgramOptions{.budget = o.budget, .limit = o.limit});
@@ -91,7 +93,8 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
   return found;
 }
 
-StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> program, const StageBranchOptions& o) {
+StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> program,
+                           const StageBranchOptions& o) {
   StageBound best;
   while (true) {
     StageBound b = branch_stages(*program, o);

@@ -11,7 +11,7 @@ namespace tidemark::plan {
 
 struct StageOptions {
   Bytes budget = 0;
-  double enough = 0;  // no need to prove more
+  double enough = 0;                       // no need to prove more
   const Limit* limit = nullptr;            // ends a program under way
   std::function<bool(int moments)> go_on;  // asked before each program, with its number of moments
 };
@@ -24,6 +24,7 @@ struct StageSearch {
 StageSearch search_stages(const Values& values, TaskId first, double single, const StageOptions& options);
 
 // Branches, and where nothing is left to branch on, does so again with more moments.
-StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> program, const StageBranchOptions& options);
+StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> program,
+                           const StageBranchOptions& options);
 
 }  // namespace tidemark::plan
