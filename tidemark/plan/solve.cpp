@@ -20,6 +20,7 @@
 #include "tidemark/plan/planners/chain_dp.h"
 #include "tidemark/plan/search.h"
 #include "tidemark/plan/search_threads.h"
+#include "tidemark/plan/solve_offsets.h"
 #include "tidemark/plan/solve_shares.h"
 #include "tidemark/plan/stand_ins.h"
 
@@ -28,29 +29,7 @@ namespace {
 
 using namespace shares;
 
-constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
-  Timeline line(model);
-  line.assign(runs, 0);
-  return plan_of(problem, steps_of(line));
-}
-
-// Values of few sizes take over each other's places; where nearly every one has a size of its own, what one leaves is too small for the next, or leaves a rest.
-bool sizes_differ(const Model& model) {
-  constexpr Bytes kLarge = 200;  // of the largest, and more, count
-  constexpr double kMany = 0.3;  // of them: so many sizes
-  const Bytes largest = model.size.empty() ? 0 : *std::max_element(model.size.begin(), model.size.end());
-  std::vector<Bytes> sizes;
-  for (const Bytes b : model.size) {
-    if (b > largest / kLarge) sizes.push_back(b);
-  }
-  const auto all = static_cast<double>(sizes.size());
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return static_cast<double>(sizes.size()) > kMany * all;
-}
 
 // What comes whatever the search does: the model, steps, hash and check.
 double fixed_seconds(const Problem& problem) { return 8e-6 * static_cast<double>(problem.tasks.size()); }
@@ -73,7 +52,12 @@ class Solver {
         below_(below),
         limit_(search_seconds(problem, options), options.effort),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}),
-        budget_(options.budget < 0 ? kNoLimit : options.budget) {
+        budget_(options.budget < 0 ? kNoLimit : options.budget),
+        offsets_({problem_, model_, options_, budget_, limit_, stopped_,
+                  [this](const char* phase, const Search* search) {
+                    return go_on(phase, search != nullptr ? search->best_seconds() : best_);
+                  },
+                  [this](Bytes live) { return search_options(live); }}) {
     // Shares of it stop with it.
     limit_.watch(&stopped_);
     if (options.progress) limit_.ask([this] { return go_on(phase_, best_); });
@@ -119,7 +103,7 @@ class Solver {
     Plan given = plan_of(problem_, options_.warm_start->steps);
     const bool has_plan = plan.status == Plan::Status::feasible;
     if (given.live_peak > budget_ || (has_plan && plan.seconds <= given.seconds)) return;
-    if (options_.offsets) pack(given, 0.1);
+    if (options_.offsets) offsets_.pack(given, 0.1);
     if (given.peak <= budget_) plan = std::move(given);
   }
 
@@ -221,16 +205,15 @@ class Solver {
         offer_chain(search, live);
       }
       // Where packing leaves holes whatever the plan, the search is one with fewer live bytes from the beginning.
-      const bool probe_first =
-          options_.offsets && again == 0 && can_arrange(model_, options_) && sizes_differ(model_);
-      search.start([&] { return !probe_first || !surely_has_holes(search.best()); });
-      if (holes_) return search.best();
+      const bool probe_first = options_.offsets && again == 0 && offsets_.may_have_holes();
+      search.start([&] { return !probe_first || !offsets_.surely_has_holes(search.best()); });
+      if (offsets_.has_holes()) return search.best();
       if (again == 0) offer_last(search, live);
     }
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
     const auto ask = [&](const char* phase) { return go_on(phase, search.best_seconds()); };
     ask("start");
-    double probe = !options_.offsets ? kNever : holes_ ? 1 : kProbe;
+    double probe = options_.offsets ? kProbe : kNever;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
       improve_on_threads(
           search, model_, o, limit,
@@ -241,8 +224,10 @@ class Solver {
     } else {
       search.improve([&] {
         if (limit.fraction() > probe && search.found()) {
-          if (far_from_packed(search.best())) return false;
-          probe = packed_ && packed_->seconds <= search.best_seconds() ? limit.fraction() + kProbeAgain : 1;
+          if (offsets_.far_from_packed(search.best())) return false;
+          probe = offsets_.packed && offsets_.packed->seconds <= search.best_seconds()
+                      ? limit.fraction() + kProbeAgain
+                      : 1;
         }
         prove_early(search);
         return ask("improve");
@@ -340,19 +325,19 @@ class Solver {
       if (runs.empty() || !new_peak || (model_.has_copies() && !is_plan(line))) return have;
       Plan plan = plan_of(problem_, model_, runs);
       if (options_.offsets && plan.live_peak <= budget_) {
-        pack(plan, 0.08);
-        if (plan.peak > budget_) arrange(plan, runs, 0.08 * options_.time_limit);
+        offsets_.pack(plan, 0.08);
+        if (plan.peak > budget_) offsets_.arrange(plan, runs, 0.08 * options_.time_limit);
       }
       have = std::min(have, plan.peak);
       if (plan.peak <= budget_) {
         found = runs_of_steps(model_, plan.steps);
-        packed_ = std::move(plan);
+        offsets_.packed = std::move(plan);
       }
       return have;
     };
     descend(model_, options_, {std::max(bound_.peak.bytes, model_.base), budget_, have, take}, limit);
     SearchOptions o = search_options(budget_);
-    while (!packed_ && options_.effort < 0 && !limit.time_is_up()) {
+    while (!offsets_.packed && options_.effort < 0 && !limit.time_is_up()) {
       o.seed += 1'000'003;
       tried.clear();
       Search again(model_, o, limit);
@@ -360,14 +345,15 @@ class Solver {
       take(again.found() ? again.best() : again.least_runs());
     }
     least_below_ = have;
-    if (!packed_) return;
-    o.budget = options_.offsets ? packed_->live_peak : budget_;
+    if (!offsets_.packed) return;
+    o.budget = options_.offsets ? offsets_.packed->live_peak : budget_;
     Search search(model_, o, limit);
     if (!search.start_from_offer(found)) return;
     search.improve([&] { return go_on("improve", search.best_seconds()); });
     Plan better = plan_of(problem_, model_, search.best());
-    if (options_.offsets) pack(better, 0.2);
-    if (better.peak <= budget_ && better.seconds < packed_->seconds) packed_ = std::move(better);
+    if (options_.offsets) offsets_.pack(better, 0.2);
+    if (better.peak <= budget_ && better.seconds < offsets_.packed->seconds)
+      offsets_.packed = std::move(better);
   }
 
   bool is_plan(const Timeline& line) const {
@@ -376,143 +362,13 @@ class Solver {
     return replay(problem_, plan).broken.empty();
   }
 
-  // A share of the time, while there is that much; all that is left where the search is counted, which ends by itself.
-  void pack(Plan& plan, double share) {
-    const bool counted = options_.effort >= 0;
-    double seconds = options_.time_limit - limit_.elapsed();
-    if (!counted) seconds = std::min(seconds, share * options_.time_limit);
-    if (stopped_) seconds = std::min(seconds, kHasty);
-    place(
-        problem_, plan, budget_ == kNoLimit ? -1 : budget_ - model_.base, std::max(0.02, seconds), counted,
-        stopped_ ? std::function<bool()>() : [this] { return go_on("offsets", best_); });
-  }
-
-  // The plan becomes that of the same runs in an order whose offsets fit, where one is found.
-  void arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
-    if (!can_arrange(model_, options_)) return;
-    Limit limit(options_.effort < 0 ? seconds : options_.time_limit, -1);
-    limit.ask([this] { return go_on("offsets", best_); });
-    if (std::optional<Plan> other = arranged(problem_, model_, runs, budget_ - model_.base, options_, limit))
-      plan = *std::move(other);
-  }
-
-  // By how much packing is over the budget, of the arena, shows on a plan that is not the best yet.
-  double over_when_packed(const std::vector<TaskId>& runs) {
-    Plan plan = plan_of(problem_, model_, runs);
-    pack(plan, can_arrange(model_, options_) ? kToProbe : kToProbeAlone);
-    if (plan.peak <= budget_ && (!packed_ || plan.seconds < packed_->seconds)) packed_ = plan;
-    return static_cast<double>(plan.peak - budget_) / static_cast<double>(budget_ - model_.base);
-  }
-
-  bool surely_has_holes(const std::vector<TaskId>& runs) {
-    holes_ = budget_ != kNoLimit && over_when_packed(runs) > kHoles;
-    if (holes_) fewer_ = kFewest;
-    return holes_;
-  }
-
-  // Where packing is far from the live bytes, there is time left to search with fewer of them; where it is near, the best is made to fit in the end.
-  bool far_from_packed(const std::vector<TaskId>& runs) {
-    if (budget_ == kNoLimit) return false;
-    const double over = over_when_packed(runs);
-    if (!can_arrange(model_, options_)) return over > kFar;
-    if (over > kHoles) fewer_ = fewer_for(runs);
-    // Where the order does nearly all, the search goes on as if there were no offsets: it is the better for being one.
-    holes_ = fewer_ > kEasy;
-    return holes_;
-  }
-
-  // Live bytes fewer, of the arena, with which offsets and order can be looked for together.
-  double fewer_for(const std::vector<TaskId>& runs) {
-    Limit limit(options_.effort < 0 ? kToMeasure * options_.time_limit : options_.time_limit, -1);
-    limit.ask([this] { return go_on("offsets", best_); });
-    Arrange arrange(model_, budget_ - model_.base, options_.seed);
-    const std::optional<double> part = arrange.part_over(runs, kFewer, limit);
-    if (!part) return kFewerAsARule;
-    return std::clamp(kOptimism * *part, kLeastFewer, kFewest);
-  }
-
-  // What is left until the bound needs it.
-  double seconds_left() const { return kUntilBound * options_.time_limit - limit_.elapsed(); }
-
-  // From a plan that may need more. Nothing: so few live bytes are not to be had.
-  std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
-                                   std::uint64_t again, bool anew) {
-    SearchOptions o = search_options(live);
-    o.seed += again;
-    Limit limit = limit_.rest(share);
-    if (options_.effort < 0) limit = Limit(std::max(kHasty / 2, seconds), -1);
-    limit.watch(&stopped_);
-    if (options_.progress) limit.ask([this] { return go_on("improve", best_); });
-    Search search(model_, o, limit);
-    if (anew) {
-      // What was best with more live bytes is far from the best with fewer, as a rule.
-      search.offer(from);
-      search.start();
-      if (!search.found()) return {};
-    } else if (!search.start_from_offer(from)) {
-      return {};
-    }
-    if (packed_) search.offer(runs_of_steps(model_, packed_->steps));
-    search.improve([&] { return go_on("improve", search.best_seconds()); });
-    limit_.spend(limit);
-    return search.best();
-  }
-
-  // Packing leaves many holes, and another order fewer: how few live bytes that takes shows by trying.
-  void fill_holes(std::vector<TaskId> from) {
-    const auto arena = static_cast<double>(budget_ - model_.base);
-    // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
-    double part = fewer_, few = 0, enough = 1;
-    for (int k = 0; k < kPackings; ++k) {
-      // Where rounds are counted, what is tried does not depend on the time.
-      const bool late = options_.effort < 0 ? seconds_left() <= 0 : limit_.fraction() >= 1;
-      if (packed_ ? late || stopped_ : late && k >= kSurePackings) return;
-      const bool anew = k == 0 && limit_.fraction() < kLate;
-      const double share = anew ? kToSearch : packed_ ? kToRaise : kToLower;
-      std::vector<TaskId> runs =
-          search_below(budget_ - static_cast<Bytes>(part * arena), from,
-                       anew ? kToSearch * options_.time_limit - limit_.elapsed() : share * seconds_left(),
-                       share, static_cast<std::uint64_t>(k) + 1, anew);
-      Bytes over = 0;
-      if (!runs.empty()) {
-        Plan plan = plan_of(problem_, model_, runs);
-        if (!packed_ || plan.seconds < packed_->seconds) over = try_to_pack(std::move(plan), runs, late);
-        from = std::move(runs);
-      }
-      (over > 0 ? few : enough) = part;
-      // Where rounds are counted, offsets take longer than so few of them.
-      if ((!packed_ || options_.effort >= 0) && enough - few < kLeastFewer) return;
-      if (enough == 1) {
-        // Once more of the same does not help, by what packing alone leaves over, and all of that in the end.
-        const double of_over = k < kBySteps ? 0 : late ? 1 : kPartOver;
-        part += std::max(kFewerStill, of_over * static_cast<double>(over) / arena);
-      } else {
-        // Where they are known, it is the search that goes on.
-        part = enough - (enough - few < kLeastFewer ? 0 : kUpwards * (enough - few));
-      }
-    }
-  }
-
-  // The bytes that are over; 0: it is packed_ now.
-  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late) {
-    if (!late || !packed_)
-      arrange(plan, runs,
-              std::max(packed_ ? 0 : kLeastToArrange * options_.time_limit, kToArrange * seconds_left()));
-    if (!plan.has_arena && (late || !packed_)) pack(plan, 0.01);
-    if (!plan.has_arena) return 1;
-    least_packed_ = std::min(least_packed_, plan.peak);
-    if (plan.peak > budget_) return plan.peak - budget_;
-    packed_ = std::move(plan);
-    return 0;
-  }
-
   Plan best_plan() {
     Bytes least_peak = 0, live = budget_, had = budget_,
           most_packed = 0;  // live bytes of a plan whose packing fits
     const Bytes arena = budget_ - model_.base;
     std::vector<TaskId> from;
     for (int k = 0; k < kPackings && (k < kSurePackings || limit_.elapsed() < options_.time_limit); ++k) {
-      if (packed_ && stopped_) break;
+      if (offsets_.packed && stopped_) break;
       const std::vector<TaskId> runs = search(live, from, static_cast<std::uint64_t>(k), least_peak);
       if (runs.empty()) {
         // So few live bytes are not to be had: nearer to those that were.
@@ -522,20 +378,20 @@ class Solver {
       }
       Plan plan = plan_of(problem_, model_, runs);
       if (!options_.offsets) return plan;
-      if (holes_) {
-        fill_holes(runs);
+      if (offsets_.has_holes()) {
+        offsets_.fill_holes(runs);
         break;
       }
       const bool may_arrange = can_arrange(model_, options_);
       const double share = limit_.fraction() > kLate ? 0.14 : 0.08;
-      pack(plan, may_arrange ? kToProbe : share);
-      if (plan.peak > budget_ && may_arrange) arrange(plan, runs, share * options_.time_limit);
-      if (plan.peak > budget_ && fewer_ > 0) {
-        fill_holes(runs);
+      offsets_.pack(plan, may_arrange ? kToProbe : share);
+      if (plan.peak > budget_) offsets_.arrange(plan, runs, share * options_.time_limit);
+      if (plan.peak > budget_ && offsets_.has_measured()) {
+        offsets_.fill_holes(runs);
         break;
       }
       if (plan.peak <= budget_) {
-        if (!packed_ || plan.seconds < packed_->seconds) packed_ = std::move(plan);
+        if (!offsets_.packed || plan.seconds < offsets_.packed->seconds) offsets_.packed = std::move(plan);
         // Fewer live bytes than had to be: towards those whose packing did not fit.
         most_packed = std::max(most_packed, live);
         if (limit_.fraction() > kLate || static_cast<double>(had - live) <= kFar * static_cast<double>(arena))
@@ -543,19 +399,19 @@ class Solver {
         live += (had - live) / 2;
         continue;
       }
-      least_packed_ = std::min(least_packed_, plan.peak);
+      offsets_.least_packed = std::min(offsets_.least_packed, plan.peak);
       from = runs;
       had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
       live -= std::max(plan.peak - budget_, arena / 500);
       if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
-      if (packed_ && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
+      if (offsets_.packed && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
-    const Bytes least = least_peak > budget_ ? least_peak : least_packed_;
-    if (!packed_ && below_ && !none_exists_ && !stopped_ && least < std::numeric_limits<Bytes>::max() &&
-        model_.tasks <= kMostForThreads)
+    const Bytes least = least_peak > budget_ ? least_peak : offsets_.least_packed;
+    if (!offsets_.packed && below_ && !none_exists_ && !stopped_ &&
+        least < std::numeric_limits<Bytes>::max() && model_.tasks <= kMostForThreads)
       go_below(least);
-    if (packed_) return *packed_;
+    if (offsets_.packed) return *offsets_.packed;
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
     plan.status = tried_all_ && !stopped_ ? Plan::Status::infeasible : Plan::Status::timed_out;
@@ -620,12 +476,9 @@ class Solver {
   double best_ = std::numeric_limits<double>::infinity();  // seconds, likewise
   bool tried_to_prove_ = false, closed_ = false;
   bool tried_all_ = true;
-  bool holes_ = false;                                      // packing is far from the live bytes
-  bool none_exists_ = false;                                // every state was seen
-  Bytes least_packed_ = std::numeric_limits<Bytes>::max();  // of plans with offsets
-  Bytes least_below_ = std::numeric_limits<Bytes>::max();   // that go_below came to
-  double fewer_ = 0;            // live bytes, of the arena, with which offsets are looked for first
-  std::optional<Plan> packed_;  // the fastest that fits with its offsets
+  bool none_exists_ = false;                               // every state was seen
+  Bytes least_below_ = std::numeric_limits<Bytes>::max();  // that go_below came to
+  Offsets offsets_;
 };
 
 }  // namespace

@@ -3,8 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+
+#include "tidemark/base/bytes.h"
 
 namespace tidemark::plan::shares {
+
+inline constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;  // a budget where there is none
 
 // Tries to give offsets, and those before the live bytes alone are blamed, whatever the time.
 inline constexpr int kPackings = 12, kSurePackings = 6;

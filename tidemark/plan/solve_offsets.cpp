@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/solve_offsets.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tidemark/plan/arrange.h"
+#include "tidemark/plan/emit.h"
+#include "tidemark/plan/finish.h"
+#include "tidemark/plan/solve_shares.h"
+
+namespace tidemark::plan {
+
+using namespace shares;
+
+Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs) {
+  Timeline line(model);
+  line.assign(runs, 0);
+  return plan_of(problem, steps_of(line));
+}
+
+Offsets::Offsets(Of of) : of_(std::move(of)), can_arrange_(can_arrange(of_.model, of_.options)) {}
+
+// Values of few sizes take over each other's places; where nearly every one has a size of its own, what one leaves is too small for the next, or leaves a rest.
+bool Offsets::may_have_holes() const {
+  constexpr Bytes kLarge = 200;  // of the largest, and more, count
+  constexpr double kMany = 0.3;  // of them: so many sizes
+  const Bytes largest =
+      of_.model.size.empty() ? 0 : *std::max_element(of_.model.size.begin(), of_.model.size.end());
+  std::vector<Bytes> sizes;
+  for (const Bytes b : of_.model.size) {
+    if (b > largest / kLarge) sizes.push_back(b);
+  }
+  const auto all = static_cast<double>(sizes.size());
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return can_arrange_ && static_cast<double>(sizes.size()) > kMany * all;
+}
+
+void Offsets::pack(Plan& plan, double share) {
+  const bool counted = of_.options.effort >= 0;
+  double seconds = of_.options.time_limit - of_.limit.elapsed();
+  if (!counted) seconds = std::min(seconds, share * of_.options.time_limit);
+  if (of_.stopped) seconds = std::min(seconds, kHasty);
+  place(
+      of_.problem, plan, of_.budget >= kNoLimit ? -1 : of_.budget - of_.model.base, std::max(0.02, seconds),
+      counted, of_.stopped ? std::function<bool()>() : [this] { return of_.go_on("offsets", nullptr); });
+}
+
+void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
+  if (!can_arrange_) return;
+  Limit limit(of_.options.effort < 0 ? seconds : of_.options.time_limit, -1);
+  limit.ask([this] { return of_.go_on("offsets", nullptr); });
+  if (std::optional<Plan> other =
+          arranged(of_.problem, of_.model, runs, of_.budget - of_.model.base, of_.options, limit))
+    plan = *std::move(other);
+}
+
+// By how much packing is over the budget, of the arena, shows on a plan that is not the best yet.
+double Offsets::over_when_packed(const std::vector<TaskId>& runs) {
+  Plan plan = plan_of(of_.problem, of_.model, runs);
+  pack(plan, can_arrange_ ? kToProbe : kToProbeAlone);
+  if (plan.peak <= of_.budget && (!packed || plan.seconds < packed->seconds)) packed = plan;
+  return static_cast<double>(plan.peak - of_.budget) / static_cast<double>(of_.budget - of_.model.base);
+}
+
+bool Offsets::surely_has_holes(const std::vector<TaskId>& runs) {
+  holes_ = of_.budget < kNoLimit && over_when_packed(runs) > kHoles;
+  if (holes_) fewer_ = kFewest;
+  return holes_;
+}
+
+bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
+  if (of_.budget >= kNoLimit) return false;
+  const double over = over_when_packed(runs);
+  if (!can_arrange_) return over > kFar;
+  if (over > kHoles) fewer_ = fewer_for(runs);
+  // Where the order does nearly all, the search goes on as if there were no offsets: it is the better for being one.
+  holes_ = fewer_ > kEasy;
+  return holes_;
+}
+
+// Live bytes fewer, of the arena, with which offsets and order can be looked for together.
+double Offsets::fewer_for(const std::vector<TaskId>& runs) {
+  Limit limit(of_.options.effort < 0 ? kToMeasure * of_.options.time_limit : of_.options.time_limit, -1);
+  limit.ask([this] { return of_.go_on("offsets", nullptr); });
+  Arrange arrange(of_.model, of_.budget - of_.model.base, of_.options.seed);
+  const std::optional<double> part = arrange.part_over(runs, kFewer, limit);
+  if (!part) return kFewerAsARule;
+  return std::clamp(kOptimism * *part, kLeastFewer, kFewest);
+}
+
+// What is left until the bound needs it.
+double Offsets::seconds_left() const { return kUntilBound * of_.options.time_limit - of_.limit.elapsed(); }
+
+// From a plan that may need more. Nothing: so few live bytes are not to be had.
+std::vector<TaskId> Offsets::search_below(Bytes live, const std::vector<TaskId>& from, double seconds,
+                                          double share, std::uint64_t again, bool anew) {
+  SearchOptions o = of_.search_options(live);
+  o.seed += again;
+  Limit limit = of_.limit.rest(share);
+  if (of_.options.effort < 0) limit = Limit(std::max(kHasty / 2, seconds), -1);
+  limit.watch(&of_.stopped);
+  if (of_.options.progress) limit.ask([this] { return of_.go_on("improve", nullptr); });
+  Search search(of_.model, o, limit);
+  if (anew) {
+    // What was best with more live bytes is far from the best with fewer, as a rule.
+    search.offer(from);
+    search.start();
+    if (!search.found()) return {};
+  } else if (!search.start_from_offer(from)) {
+    return {};
+  }
+  if (packed) search.offer(runs_of_steps(of_.model, packed->steps));
+  search.improve([&] { return of_.go_on("improve", &search); });
+  of_.limit.spend(limit);
+  return search.best();
+}
+
+// Packing leaves many holes, and another order fewer: how few live bytes that takes shows by trying.
+void Offsets::fill_holes(std::vector<TaskId> from) {
+  const auto arena = static_cast<double>(of_.budget - of_.model.base);
+  // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
+  double part = fewer_, few = 0, enough = 1;
+  for (int k = 0; k < kPackings; ++k) {
+    // Where rounds are counted, what is tried does not depend on the time.
+    const bool late = of_.options.effort < 0 ? seconds_left() <= 0 : of_.limit.fraction() >= 1;
+    if (packed ? late || of_.stopped : late && k >= kSurePackings) return;
+    const bool anew = k == 0 && of_.limit.fraction() < kLate;
+    const double share = anew ? kToSearch : packed ? kToRaise : kToLower;
+    std::vector<TaskId> runs =
+        search_below(of_.budget - static_cast<Bytes>(part * arena), from,
+                     anew ? kToSearch * of_.options.time_limit - of_.limit.elapsed() : share * seconds_left(),
+                     share, static_cast<std::uint64_t>(k) + 1, anew);
+    Bytes over = 0;
+    if (!runs.empty()) {
+      Plan plan = plan_of(of_.problem, of_.model, runs);
+      if (!packed || plan.seconds < packed->seconds) over = try_to_pack(std::move(plan), runs, late);
+      from = std::move(runs);
+    }
+    (over > 0 ? few : enough) = part;
+    // Where rounds are counted, offsets take longer than so few of them.
+    if ((!packed || of_.options.effort >= 0) && enough - few < kLeastFewer) return;
+    if (enough == 1) {
+      // Once more of the same does not help, by what packing alone leaves over, and all of that in the end.
+      const double of_over = k < kBySteps ? 0 : late ? 1 : kPartOver;
+      part += std::max(kFewerStill, of_over * static_cast<double>(over) / arena);
+    } else {
+      // Where they are known, it is the search that goes on.
+      part = enough - (enough - few < kLeastFewer ? 0 : kUpwards * (enough - few));
+    }
+  }
+}
+
+// The bytes that are over; 0: it is packed now.
+Bytes Offsets::try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late) {
+  if (!late || !packed)
+    arrange(plan, runs,
+            std::max(packed ? 0 : kLeastToArrange * of_.options.time_limit, kToArrange * seconds_left()));
+  if (!plan.has_arena && (late || !packed)) pack(plan, 0.01);
+  if (!plan.has_arena) return 1;
+  least_packed = std::min(least_packed, plan.peak);
+  if (plan.peak > of_.budget) return plan.peak - of_.budget;
+  packed = std::move(plan);
+  return 0;
+}
+
+}  // namespace tidemark::plan

@@ -1,0 +1,65 @@
+// Offsets for what a search finds: packs its plans, puts their runs into another order where that leaves holes, and searches with fewer live bytes where neither
+// does. Part of solve. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "tidemark/plan/search.h"
+#include "tidemark/plan/solve.h"
+
+namespace tidemark::plan {
+
+// The plan of a sequence of runs.
+Plan plan_of(const Problem& problem, const Model& model, const std::vector<TaskId>& runs);
+
+class Offsets {
+ public:
+  // All of it must outlive this. `budget` is very large where there is none.
+  struct Of {
+    const Problem& problem;
+    const Model& model;
+    const Options& options;
+    Bytes budget;
+    Limit& limit;
+    const std::atomic<bool>& stopped;
+    std::function<bool(const char* phase, const Search* search)> go_on;
+    std::function<SearchOptions(Bytes live)> search_options;
+  };
+  explicit Offsets(Of of);
+
+  // A share of the time, while there is that much; all that is left where the search is counted, which ends by itself.
+  void pack(Plan& plan, double share);
+  // The plan becomes that of the same runs in an order whose offsets fit, where one is found.
+  void arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds);
+
+  // Whether nearly every value has a size of its own, so that packing may leave holes whatever the plan; and whether it does, by a first one.
+  bool may_have_holes() const;
+  bool surely_has_holes(const std::vector<TaskId>& runs);
+  // Where packing is far from the live bytes, there is time left to search with fewer of them; where it is near, the best is made to fit in the end.
+  bool far_from_packed(const std::vector<TaskId>& runs);
+  // So that a search with fewer live bytes is what is left to do.
+  bool has_holes() const { return holes_; }
+  bool has_measured() const { return fewer_ > 0; }
+  void fill_holes(std::vector<TaskId> from);
+
+  std::optional<Plan> packed;                              // the fastest that fits with its offsets
+  Bytes least_packed = std::numeric_limits<Bytes>::max();  // of plans with offsets
+
+ private:
+  double over_when_packed(const std::vector<TaskId>& runs);
+  double fewer_for(const std::vector<TaskId>& runs);
+  double seconds_left() const;
+  std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
+                                   std::uint64_t again, bool anew);
+  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late);
+
+  Of of_;
+  bool can_arrange_;
+  bool holes_ = false;  // packing is far from the live bytes
+  double fewer_ = 0;    // live bytes, of the arena, with which offsets are looked for first
+};
+
+}  // namespace tidemark::plan
