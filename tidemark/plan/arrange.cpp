@@ -16,19 +16,19 @@
 namespace tidemark::plan {
 namespace {
 
-constexpr std::int64_t kFar = 30;     // places that a run moves at most at once
-constexpr int kPulls = 3;             // moves that shorten a life before it is forced in
-constexpr int kMoves = 4;             // moves of any run with each that is forced in
-constexpr int kSettled = 2;           // likewise, of what is around it, to where it fits best
-constexpr double kLonger = 2;         // places that a life of the mean size may get longer by one move
+constexpr std::int64_t kFar = 30;  // places that a run moves at most at once
+constexpr int kPulls = 3;          // moves that shorten a life before it is forced in
+constexpr int kMoves = 4;          // moves of any run with each that is forced in
+constexpr int kSettled = 2;        // likewise, of what is around it, to where it fits best
+constexpr double kLonger = 2;      // places that a life of the mean size may get longer by one move
 constexpr double kEasy[] = {0.5, 0.6, 0.75};  // of the arena: live bytes that find their places, in turn
 constexpr std::int64_t kToEase = 30;          // changes of the order for each run, to get there
 constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
 constexpr double kFull =
     0.9;  // of the arena: what lives when so much is live is placed by dives, the rest beside it
-constexpr double kSecondsAMove = 1e-6;       // of an easing, about
-constexpr double kSecondsALife = 1e-8;       // of each round
-constexpr std::int64_t kToLook = 16;  // rounds from one look at the clock to the next
+constexpr double kSecondsAMove = 1e-6;  // of an easing, about
+constexpr double kSecondsALife = 1e-8;  // of each round
+constexpr std::int64_t kToLook = 16;    // rounds from one look at the clock to the next
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -347,9 +347,10 @@ packing::CoreDives Arrange::dives_now() const {
   return {std::move(lives), static_cast<Units>(kFull * static_cast<double>(arena_))};
 }
 
-bool Arrange::dives_pay(const std::vector<TaskId>& runs) {
+bool Arrange::dives_pay(const std::vector<TaskId>& runs, double seconds_each) {
   load(runs);
-  return dives_now().pays();
+  const packing::CoreDives dives = dives_now();
+  return dives.pays() && dives.seconds_a_dive() <= seconds_each;
 }
 
 std::optional<double> Arrange::part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
@@ -425,8 +426,7 @@ Bytes Arrange::offset_of(std::int32_t place, BufferId buffer) const {
 }
 
 bool can_arrange(const Model& model, const Options& options) {
-  constexpr std::int32_t kMost = 2000;
-  return !model.has_copies() && options.reorder && model.tasks <= kMost;
+  return !model.has_copies() && options.reorder && model.tasks <= kMostToArrange;
 }
 
 std::optional<Plan> arranged(const Problem& problem, const Model& model, const std::vector<TaskId>& runs,

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "tidemark/base/random.h"
@@ -24,8 +25,9 @@ class Arrange {
   bool run(const std::vector<TaskId>& runs, const Limit& limit, std::int64_t most_rounds);
   // The same by dives, the later ones in orders after where the first ones failed; then another order of the runs is the better way to go on.
   bool dive(const std::vector<TaskId>& runs, const Limit& limit);
-  // Whether what is live with them at the fullest moments is few enough to dive with.
-  bool dives_pay(const std::vector<TaskId>& runs);
+  // Whether what is live with them at the fullest moments is few enough to dive with, in no more than so many seconds each.
+  bool dives_pay(const std::vector<TaskId>& runs,
+                 double seconds_each = std::numeric_limits<double>::infinity());
   // How much larger the arena would have to be for a few dives: the last of these parts of it, which fall, up to which they succeed. Infinity:
   // with none; nothing: it was not measured, for dives do not pay or the limit came first.
   std::optional<double> part_over(const std::vector<TaskId>& runs, std::span<const double> parts,
@@ -90,14 +92,15 @@ class Arrange {
   std::vector<std::int32_t> first_, last_;  // places, both included
   std::vector<Units> offset_, end_;         // -1: it has none
   std::vector<double> dear_;
-  std::vector<std::int32_t> by_offset_;  // of those that have a place
-  std::vector<std::int32_t> out_;        // those that have none
+  std::vector<std::int32_t> by_offset_;     // of those that have a place
+  std::vector<std::int32_t> out_;           // those that have none
   std::vector<std::int32_t> met_, around_;  // scratch
   std::vector<Change> changes_;
   std::vector<packing::Edge> begins_, ends_;
 };
 
 // Whether the order may change at all, and each round, which looks at all that have a place, is short enough.
+inline constexpr std::int32_t kMostToArrange = 3000;  // tasks
 bool can_arrange(const Model& model, const Options& options);
 // The plan of these runs, in this order or another, with offsets inside the arena: by dives from several orders, and now and then by ejection,
 // longer each time.

@@ -11,6 +11,9 @@ namespace {
 constexpr std::int64_t kFirst[] = {1, 0};
 constexpr std::int64_t kJoins =
     4;  // dives that do not count, since it was room beside the core that was missing
+constexpr Units kTiny =
+    1'000'000;  // of the arena: what takes less finds room as a rule, and dives are the shorter without it
+constexpr double kSecondsAPair = 4e-8;  // that live together: of a whole dive
 constexpr double kSecondsALife = 4e-9;  // of each that finds room
 constexpr std::int64_t kToLook = 64;    // of them, from one look at the clock to the next
 
@@ -34,7 +37,8 @@ CoreDives::CoreDives(std::vector<Places::Life> lives, Units full)
     full_before[t + 1] = full_before[t] + (live[t] > full ? 1 : 0);
   }
   for (std::size_t l = 0; l < lives_.size(); ++l)
-    in_core_[l] = full_before[at(lives_[l].last) + 1] > full_before[at(lives_[l].first)] ? 1 : 0;
+    in_core_[l] = lives_[l].size > full / kTiny &&
+                  full_before[at(lives_[l].last) + 1] > full_before[at(lives_[l].first)];
   rebuild();
 }
 
@@ -59,6 +63,10 @@ void CoreDives::rebuild() {
   if (!exact_pays(items_)) return;
   dives_.emplace(items_);
   orders_.emplace(items_);
+}
+
+double CoreDives::seconds_a_dive() const {
+  return dives_ ? kSecondsAPair * static_cast<double>(dives_->pairs()) : 0;
 }
 
 // Few more nodes than there are items: where more are needed, what they tell of the moments that are hard leads to a better order to place

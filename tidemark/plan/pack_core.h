@@ -20,6 +20,8 @@ class CoreDives {
   Units most() const { return most_; }
   // Whether the core is small enough to dive with.
   bool pays() const { return dives_.has_value(); }
+  // About; where it pays.
+  double seconds_a_dive() const;
   // Up to `dives` of them into an arena of this height, by orders that `seed` draws; where it pays. What finds no room beside the core joins
   // it, for good. No says nothing.
   bool search(Units height, std::int64_t dives, std::uint64_t seed, const Limit& limit,

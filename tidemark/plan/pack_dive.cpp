@@ -82,8 +82,9 @@ void Dives::reset(Units height, std::span<const std::int32_t> rank) {
   for (std::vector<Units>* zeros : {&offset_, &floor_, &low_, &floor_at_}) zeros->assign(n, 0);
   left_.assign(at(sections_), 0);
   watched_.resize(at(sections_));
+  beside_.resize(at(sections_));
   for (std::size_t s = 0; s < at(sections_); ++s) {
-    watched_[s] = lives_in_[at(first_lives_[s])];
+    watched_[s] = beside_[s] = lives_in_[at(first_lives_[s])];
     for (std::int32_t k = first_lives_[s]; k < first_lives_[s + 1]; ++k)
       left_[s] += height_[at(lives_in_[at(k)])];
   }
@@ -135,17 +136,18 @@ bool Dives::dive(Range changed) {
 }
 
 // An item that must lie on its floor: it alone can be the lowest in some section, and pushed up it could not.
-std::int32_t Dives::find_forced(Range changed) const {
+std::int32_t Dives::find_forced(Range changed) {
   for (std::size_t s = at(changed.begin); s < at(changed.end); ++s) {
     const std::size_t i = at(watched_[s]);
     if (left_[s] == 0 || skipped_[i] || placed_[i]) continue;
     const Units most = capacity_ - left_[s];
-    bool alone = low_[i] <= most;
-    for (std::int32_t k = first_lives_[s]; alone && k < first_lives_[s + 1]; ++k) {
-      const std::size_t other = at(lives_in_[at(k)]);
-      alone = low_[other] > most || other == i;
+    const auto could = [&](std::int32_t other) { return low_[at(other)] <= most && at(other) != i; };
+    if (low_[i] > most || could(beside_[s])) continue;
+    const auto begin = lives_in_.begin() + first_lives_[s], end = lives_in_.begin() + first_lives_[s + 1];
+    if (const auto other = std::find_if(begin, end, could); other != end) {
+      beside_[s] = *other;
+      continue;
     }
-    if (!alone) continue;
     Units low = kNever;
     for (std::int32_t k = first_pair_[i]; k < first_pair_[i + 1]; ++k) {
       const std::size_t other = at(pairs_[at(k)]);

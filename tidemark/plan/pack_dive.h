@@ -16,6 +16,8 @@ class Dives {
   // Items count with their greatest height all along. Where exact_pays: it keeps the pairs that are live together.
   explicit Dives(const Items& items);
 
+  // Of items that live together, each twice.
+  std::size_t pairs() const { return pairs_.size(); }
   // Whether it found offsets with all tops up to `height` within the budget; no says nothing. Of those that can lie lowest, the item of the lowest rank is
   // put there first.
   bool search(Units height, std::span<const std::int32_t> rank, Budget& budget, std::vector<Units>& offsets);
@@ -35,7 +37,7 @@ class Dives {
 
   void reset(Units height, std::span<const std::int32_t> rank);
   bool dive(Range changed);
-  std::int32_t find_forced(Range changed) const;
+  std::int32_t find_forced(Range changed);
   bool place(std::int32_t i, Range& changed);
   bool skip(std::int32_t i);
   bool check(Range sections);
@@ -61,6 +63,7 @@ class Dives {
   std::vector<Units> floor_at_, top_at_;
   std::vector<Units> left_;            // per section: bytes of items not placed
   std::vector<std::int32_t> watched_;  // per section: an item whose low_ leaves room for all that is left
+  std::vector<std::int32_t> beside_;   // per section: another that did when last looked at
   std::vector<std::int64_t> stamp_;
   std::int64_t now_ = 0;
   std::vector<Undo> trail_;

@@ -40,8 +40,10 @@ double least_seconds(const Problem& problem) { return 0.5 * fixed_seconds(proble
 // The rest is for bounds.
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
-  return std::max(least_seconds(problem),
-                  (options.bounds ? 0.8 : 1.0) * (options.offsets ? 0.9 : 1.0) * rest);
+  const auto tasks = static_cast<double>(problem.tasks.size());
+  const double to_arrange = tasks <= kMostToArrange ? kToArrangeARun * tasks / options.time_limit : 0,
+               offsets = options.offsets ? std::clamp(to_arrange, kLeastForOffsets, kMostForOffsets) : 0;
+  return std::max(least_seconds(problem), (options.bounds ? 0.8 : 1.0) * (1 - offsets) * rest);
 }
 
 class Solver {
@@ -382,11 +384,12 @@ class Solver {
         offsets_.fill_holes(runs);
         break;
       }
-      const bool may_arrange = can_arrange(model_, options_);
-      const double share = limit_.fraction() > kLate ? 0.14 : 0.08;
-      offsets_.pack(plan, may_arrange ? kToProbe : share);
-      if (plan.peak > budget_) offsets_.arrange(plan, runs, share * options_.time_limit);
-      if (plan.peak > budget_ && offsets_.has_measured()) {
+      const bool may_arrange = offsets_.may_arrange(runs);
+      const double left = kUntilBound - limit_.elapsed() / options_.time_limit,
+                   share = std::min(limit_.fraction() > kLate ? 0.14 : 0.08, std::max(kLeastToPack, left));
+      offsets_.pack(plan, may_arrange && !offsets_.has_many() ? kToProbe : share);
+      if (plan.peak > budget_) offsets_.arrange(plan, runs, kToArrangeAll * options_.time_limit);
+      if (plan.peak > budget_ && may_arrange) {
         offsets_.fill_holes(runs);
         break;
       }

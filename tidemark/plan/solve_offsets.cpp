@@ -37,6 +37,19 @@ bool Offsets::may_have_holes() const {
   return can_arrange_ && static_cast<double>(sizes.size()) > kMany * all;
 }
 
+bool Offsets::has_many() const { return of_.model.tasks > kMostWithoutDives; }
+
+// Where there are many, by dives or not at all: ejection takes many rounds, and each looks at all that have a place.
+bool Offsets::may_arrange(const std::vector<TaskId>& runs) {
+  if (can_arrange_ && !looked_ && has_many()) {
+    Arrange arrange(of_.model, of_.budget - of_.model.base, of_.options.seed);
+    const double seconds = kLeastToArrange * of_.options.time_limit / kDivesOfATry;
+    can_arrange_ = of_.options.effort < 0 ? arrange.dives_pay(runs, seconds) : arrange.dives_pay(runs);
+  }
+  looked_ = true;
+  return can_arrange_;
+}
+
 void Offsets::pack(Plan& plan, double share) {
   const bool counted = of_.options.effort >= 0;
   double seconds = of_.options.time_limit - of_.limit.elapsed();
@@ -48,7 +61,7 @@ void Offsets::pack(Plan& plan, double share) {
 }
 
 void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
-  if (!can_arrange_) return;
+  if (!may_arrange(runs)) return;
   Limit limit(of_.options.effort < 0 ? seconds : of_.options.time_limit, -1);
   limit.ask([this] { return of_.go_on("offsets", nullptr); });
   if (std::optional<Plan> other =
@@ -59,7 +72,7 @@ void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double second
 // By how much packing is over the budget, of the arena, shows on a plan that is not the best yet.
 double Offsets::over_when_packed(const std::vector<TaskId>& runs) {
   Plan plan = plan_of(of_.problem, of_.model, runs);
-  pack(plan, can_arrange_ ? kToProbe : kToProbeAlone);
+  pack(plan, may_arrange(runs) && !has_many() ? kToProbe : kToProbeAlone);
   if (plan.peak <= of_.budget && (!packed || plan.seconds < packed->seconds)) packed = plan;
   return static_cast<double>(plan.peak - of_.budget) / static_cast<double>(of_.budget - of_.model.base);
 }
@@ -82,12 +95,14 @@ bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
 
 // Live bytes fewer, of the arena, with which offsets and order can be looked for together.
 double Offsets::fewer_for(const std::vector<TaskId>& runs) {
-  Limit limit(of_.options.effort < 0 ? kToMeasure * of_.options.time_limit : of_.options.time_limit, -1);
+  const bool counted = of_.options.effort >= 0;
+  const double seconds = counted ? of_.options.time_limit : kToMeasure * of_.options.time_limit;
+  if (!counted && kToArrangeARun * static_cast<double>(runs.size()) > seconds) return kEasy;
+  Limit limit(seconds, -1);
   limit.ask([this] { return of_.go_on("offsets", nullptr); });
   Arrange arrange(of_.model, of_.budget - of_.model.base, of_.options.seed);
   const std::optional<double> part = arrange.part_over(runs, kFewer, limit);
-  if (!part) return kFewerAsARule;
-  return std::clamp(kOptimism * *part, kLeastFewer, kFewest);
+  return part ? std::clamp(kOptimism * *part, kLeastFewer, kFewest) : kEasy;
 }
 
 // What is left until the bound needs it.
@@ -99,7 +114,7 @@ std::vector<TaskId> Offsets::search_below(Bytes live, const std::vector<TaskId>&
   SearchOptions o = of_.search_options(live);
   o.seed += again;
   Limit limit = of_.limit.rest(share);
-  if (of_.options.effort < 0) limit = Limit(std::max(kHasty / 2, seconds), -1);
+  if (of_.options.effort < 0) limit = Limit(std::max(kToFit * of_.options.time_limit, seconds), -1);
   limit.watch(&of_.stopped);
   if (of_.options.progress) limit.ask([this] { return of_.go_on("improve", nullptr); });
   Search search(of_.model, o, limit);
@@ -121,7 +136,7 @@ std::vector<TaskId> Offsets::search_below(Bytes live, const std::vector<TaskId>&
 void Offsets::fill_holes(std::vector<TaskId> from) {
   const auto arena = static_cast<double>(of_.budget - of_.model.base);
   // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
-  double part = fewer_, few = 0, enough = 1;
+  double part = std::max(fewer_, kLeastFewer), few = 0, enough = 1;
   for (int k = 0; k < kPackings; ++k) {
     // Where rounds are counted, what is tried does not depend on the time.
     const bool late = of_.options.effort < 0 ? seconds_left() <= 0 : of_.limit.fraction() >= 1;
@@ -135,7 +150,8 @@ void Offsets::fill_holes(std::vector<TaskId> from) {
     Bytes over = 0;
     if (!runs.empty()) {
       Plan plan = plan_of(of_.problem, of_.model, runs);
-      if (!packed || plan.seconds < packed->seconds) over = try_to_pack(std::move(plan), runs, late);
+      if (!packed || plan.seconds < packed->seconds)
+        over = try_to_pack(std::move(plan), runs, late, k < kBySteps);
       from = std::move(runs);
     }
     (over > 0 ? few : enough) = part;
@@ -153,10 +169,10 @@ void Offsets::fill_holes(std::vector<TaskId> from) {
 }
 
 // The bytes that are over; 0: it is packed now.
-Bytes Offsets::try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late) {
+Bytes Offsets::try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful) {
+  const double least = packed ? 0 : hopeful ? kLeastToArrange : kLeastToArrange / 2;
   if (!late || !packed)
-    arrange(plan, runs,
-            std::max(packed ? 0 : kLeastToArrange * of_.options.time_limit, kToArrange * seconds_left()));
+    arrange(plan, runs, std::max(least * of_.options.time_limit, kToArrange * seconds_left()));
   if (!plan.has_arena && (late || !packed)) pack(plan, 0.01);
   if (!plan.has_arena) return 1;
   least_packed = std::min(least_packed, plan.peak);

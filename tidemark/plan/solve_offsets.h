@@ -32,6 +32,10 @@ class Offsets {
 
   // A share of the time, while there is that much; all that is left where the search is counted, which ends by itself.
   void pack(Plan& plan, double share);
+  // So that packing takes longer, and another order more than that.
+  bool has_many() const;
+  // Whether another order of such runs may be worth looking for.
+  bool may_arrange(const std::vector<TaskId>& runs);
   // The plan becomes that of the same runs in an order whose offsets fit, where one is found.
   void arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds);
 
@@ -42,7 +46,6 @@ class Offsets {
   bool far_from_packed(const std::vector<TaskId>& runs);
   // So that a search with fewer live bytes is what is left to do.
   bool has_holes() const { return holes_; }
-  bool has_measured() const { return fewer_ > 0; }
   void fill_holes(std::vector<TaskId> from);
 
   std::optional<Plan> packed;                              // the fastest that fits with its offsets
@@ -54,12 +57,12 @@ class Offsets {
   double seconds_left() const;
   std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
                                    std::uint64_t again, bool anew);
-  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late);
+  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful);
 
   Of of_;
-  bool can_arrange_;
-  bool holes_ = false;  // packing is far from the live bytes
-  double fewer_ = 0;    // live bytes, of the arena, with which offsets are looked for first
+  bool can_arrange_, looked_ = false;  // the latter: whether dives pay, which it depends on
+  bool holes_ = false;                 // packing is far from the live bytes
+  double fewer_ = 0;                   // live bytes, of the arena, with which offsets are looked for first
 };
 
 }  // namespace tidemark::plan

@@ -24,11 +24,12 @@ inline constexpr double kLate = 0.8;      // of the search's time: too late to s
 inline constexpr double kFar = 0.06;      // of the arena: holes that call for a search with fewer live bytes
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
 // Of the arena: live bytes fewer with which the order may do the rest, to be measured from the most on; the most and the least that are tried
-// first; those where nothing was measured; and so many more where it turns out that they do not do.
+// first; and so many more where it turns out that they do not do.
 inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.01,
                         kLeastFewer = 0.002;
-inline constexpr double kEasy = 0.003;  // so few that a search need not begin with them
-inline constexpr double kFewerAsARule = 0.018, kFewerStill = 0.005;
+// So few that a search need not begin with them; nor where there was no time to measure how many do.
+inline constexpr double kEasy = 0.003;
+inline constexpr double kFewerStill = 0.005;
 inline constexpr int kBySteps = 2;  // tries that lead to so many more, whatever packing alone leaves over
 // Where few fewer do for the few dives that measure it, fewer still do for many.
 inline constexpr double kOptimism = 0.8;
@@ -39,19 +40,31 @@ inline constexpr double kUpwards = 0.4;   // of the way from what was packed to 
 inline constexpr double kToSearch = 0.6;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
-inline constexpr double kLeastToArrange = 0.04;  // of the time limit, for that, as long as there are none
-inline constexpr double kUntilBound = 0.905;     // of the time limit: when all that ends
-inline constexpr double kAgain = 0.5;            // of what is left, for a search with fewer live bytes
-inline constexpr double kWhole = 0.25;           // of what is left, to look at every state of a tiny problem
-inline constexpr double kOneMore = 0.004;        // seconds: what a bound may take beyond its time
-inline constexpr double kLeastBound = 0.05;      // of the time limit, for the bound, however late it is
-inline constexpr double kHasty = 0.1;            // seconds, for what must still be done once told to stop
+inline constexpr double kLeastToArrange =
+    0.08;  // of the time limit, for that, as long as there are none; half of it after some tries
+inline constexpr double kToArrangeAll = 0.06;  // likewise, first, with all the live bytes that the budget has
+inline constexpr double kToArrangeARun =
+    1e-4;  // seconds, about, until another order of so many has its offsets
+inline constexpr double kLeastForOffsets = 0.1,
+                        kMostForOffsets = 0.2;  // of the time limit, left by the search
+inline constexpr double kToFit =
+    0.01;  // of the time limit, at least, for a plan of fewer live bytes from one of more
+inline constexpr double kLeastToPack = 0.03;  // likewise, for packing alone, however late it is
+inline constexpr double kUntilBound = 0.905;  // of the time limit: when all that ends
+inline constexpr double kAgain = 0.5;         // of what is left, for a search with fewer live bytes
+inline constexpr double kWhole = 0.25;        // of what is left, to look at every state of a tiny problem
+inline constexpr double kOneMore = 0.004;     // seconds: what a bound may take beyond its time
+inline constexpr double kLeastBound = 0.05;   // of the time limit, for the bound, however late it is
+inline constexpr double kHasty = 0.1;         // seconds, for what must still be done once told to stop
 inline constexpr double kForACut = 2e-5;  // seconds a task: with less, the first cut may not come to its end
 // Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
 inline constexpr double kSimple = 1, kSimpler = 0.3;
 // Of the time, for the table of a chain, its seconds where rounds are counted, and the most tasks; and for ways that find a plan where no start does.
 inline constexpr double kToChain = 0.1, kChainCounted = 0.01, kLastShare = 0.05;
 inline constexpr std::int32_t kMostForChain = 2000;
+// Tasks, to look for another order with or without dives, and how many of these a try should have time for.
+inline constexpr std::int32_t kMostWithoutDives = 2000;
+inline constexpr double kDivesOfATry = 3;
 // Tasks, for plans of greedy ways as starts beside copies; and beyond which the plan is one start made well.
 inline constexpr std::int32_t kMostForGreedy = 500, kMostForThreads = 20000;
 
