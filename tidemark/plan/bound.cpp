@@ -18,6 +18,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
+constexpr double kShareOfOne = 0.5;       // of the time, for that; the rest is for programs where it does not
 constexpr double kOrderGap = 0.0005;      // likewise, for cases by order to be looked for
 constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the rest is for branching
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
@@ -96,19 +97,25 @@ class Search {
         scan();
       }
       if (result_.moment >= 0 && !result_.infeasible && split_by_order()) return;
-      if (result_.moment >= 0 && !result_.infeasible) {
-        const double single = result_.seconds;
-        StageSearch several = search_more_moments();
-        const bool far = result_.seconds > single + kOutOfReach * v_.floor_seconds;
-        if (several.program) branch_at_moments(std::move(several.program), far);
-        if (certificate_.leaves.empty() || (!far && result_.seconds < o_.known_seconds)) branch_at_best();
-      }
+      if (result_.moment >= 0 && !result_.infeasible) branch_somewhere();
     }
     if (result_.infeasible && !certificate_.orders.empty()) show_impossible();
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
     if (certificate_.moments.empty()) result_.seconds = v_.floor_seconds;
     result_.moments = certificate_.moments;
     cases_.push_back(std::move(certificate_));
+  }
+
+  // Where the gap is small, at one moment first; else at several, and at one where that may do more.
+  void branch_somewhere() {
+    const double single = result_.seconds;
+    const bool small = o_.known_seconds - single < kSmallGap * v_.floor_seconds;
+    if (small) branch_at_best(o_.stages ? kShareOfOne : 1);
+    StageSearch several =
+        small && result_.seconds >= o_.known_seconds ? StageSearch() : search_more_moments();
+    const bool far = small || result_.seconds > single + kOutOfReach * v_.floor_seconds;
+    if (several.program) branch_at_moments(std::move(several.program), far);
+    if (certificate_.leaves.empty() || (!far && result_.seconds < o_.known_seconds)) branch_at_best(1);
   }
 
   // A case without plans.
@@ -171,11 +178,12 @@ class Search {
 
   // Worth it only where runs need much of the budget by themselves.
   StageSearch search_more_moments() {
-    if (!o_.stages || o_.known_seconds - result_.seconds < kSmallGap * v_.floor_seconds) return {};
+    if (!o_.stages) return {};
     StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
     // What a program costs in seconds, as the programs before show.
     const double size = 1e-3 * (v_.tasks() + v_.values());
     double begun = limit_.elapsed(), longest = 3e-3 * size * size;
+    const double until = begun + kProgramsShare * (o_.time_limit - begun);
     int under_way = 0;
     options.go_on = [&](int moments) {
       // One of a single moment says where a second would be: it is for nothing without time for two.
@@ -184,8 +192,7 @@ class Search {
       if (under_way > 1) longest = std::max(longest, now - begun);
       begun = now;
       under_way = moments;
-      if (limit_.time_is_up() || now + kLongerAndLonger * longest > kProgramsShare * o_.time_limit ||
-          result_.cuts + cuts > o_.effort)
+      if (limit_.time_is_up() || now + kLongerAndLonger * longest > until || result_.cuts + cuts > o_.effort)
         return false;
       result_.cuts += cuts;
       return true;
@@ -239,7 +246,8 @@ class Search {
     take(branch_and_grow(v_, std::move(program), options));
   }
 
-  void branch_at_best() {
+  // `share`: of the time that is left.
+  void branch_at_best(double share) {
     CutModel model(v_, result_.moment);
     model.limit_work(work_limit());
     model.set_links(links_);
@@ -248,9 +256,12 @@ class Search {
                           .leaves = o_.branch ? o_.leaves : 1,
                           .price = result_.price};
     const std::int64_t before = result_.cuts;
+    const double until = limit_.elapsed() + share * (o_.time_limit - limit_.elapsed());
+    const auto most_cuts =
+        before + static_cast<std::int64_t>(share * static_cast<double>(o_.effort - before));
     options.go_on = [&] {
       result_.cuts = before + model.cuts_made();
-      return more_time();
+      return result_.cuts < most_cuts && more_time() && (share == 1 || limit_.elapsed() < until);
     };
     Certificate found = branch(v_, model, options);
     const Evaluation check(v_, found.moments, found.unit_exponent, o_.budget);

@@ -149,11 +149,16 @@ class Solver {
 
   double enough() const { return bound_.seconds * (1 + std::max(options_.target_gap, kClosed)); }
 
+  double near() const {
+    const double few = kNearTasks / std::max(kNearTasks, static_cast<double>(model_.tasks));
+    return std::max(kNearest, kNear * few * few);
+  }
+
   // A plan that is next to the bound may be the best already: then branching says so, and there is nothing left to search for.
   void prove_early(Search& search) {
     const double best = search.best_seconds();
     if (tried_to_prove_ || !options_.bounds || budget_ == kNoLimit || limit_.fraction() < kEarly ||
-        best > bound_.seconds * (1 + kNear))
+        best > bound_.seconds * (1 + near()))
       return;
     tried_to_prove_ = true;
     BoundResult better = bound(problem_, {.budget = budget_,
@@ -162,6 +167,7 @@ class Solver {
                                           .known_seconds = best,
                                           .moment = bound_.moment,
                                           .price = bound_.price,
+                                          .stages = best > bound_.seconds * (1 + kAtOneMoment),
                                           .go_on = [&] { return go_on("bound", best); }});
     if (better.infeasible || better.seconds <= bound_.seconds) return;
     bound_ = std::move(better);

@@ -14,8 +14,10 @@ inline constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max() / 4;  // a b
 // Tries to give offsets, and those before the live bytes alone are blamed, whatever the time.
 inline constexpr int kPackings = 12, kSurePackings = 6;
 inline constexpr double kClosed = 1e-9;  // of the bound: no further away, a plan is the best
-// A gap that branching may close, and when in the search to try.
-inline constexpr double kNear = 0.02, kEarly = 0.15;
+// A gap that branching may close, at most and at least, and the tasks from which on it falls with their square; and when in the search to try.
+inline constexpr double kNear = 0.02, kNearest = 5e-4, kNearTasks = 150, kEarly = 0.15;
+inline constexpr double kAtOneMoment =
+    0.002;  // a gap that branching closes at one moment, if at all in that time
 // When in a search its best is packed to see whether that fits, and how long after one that did.
 inline constexpr double kProbe = 0.14, kProbeAgain = 0.25;
 // Of the time limit, for that; and where the order stays as it is, so that packing alone has to do.
