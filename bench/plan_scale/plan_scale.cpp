@@ -28,13 +28,17 @@ void row(const Problem& problem, double target_seconds) {
   const double took = cpu_seconds() - begin;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const double floor = floor_seconds(problem);
-  std::printf(
-      "%-15s %8zu  %-10s over floor %7.3f %%  bound %7.3f %%  gap %6.3f %%  %7.2f s (target %g)  %6.0f MiB\n",
-      problem.name.c_str(), problem.tasks.size(), name_of(plan.status), 100 * (plan.seconds / floor - 1),
-      100 * (plan.seconds_bound.value_or(0) / floor - 1),
-      100 * (plan.seconds / plan.seconds_bound.value_or(floor) - 1), took, target_seconds,
-      static_cast<double>(usage.ru_maxrss) / 1024);
+  const double floor = floor_seconds(problem), bound = plan.seconds_bound.value_or(floor);
+  std::printf("%-15s %8zu  %-10s ", problem.name.c_str(), problem.tasks.size(), name_of(plan.status));
+  const bool found = plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
+  if (found) {
+    std::printf("over floor %7.3f %%  bound %7.3f %%  gap %6.3f %%", 100 * (plan.seconds / floor - 1),
+                100 * (bound / floor - 1), 100 * (plan.seconds / bound - 1));
+  } else {
+    std::printf("over floor    none    bound %7.3f %%  gap   none  ", 100 * (bound / floor - 1));
+  }
+  std::printf("  %7.2f s (target %g)  %6.0f MiB\n", took, target_seconds,
+              static_cast<double>(usage.ru_maxrss) / 1024);
   std::fflush(stdout);
 }
 

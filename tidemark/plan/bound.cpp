@@ -282,9 +282,11 @@ class Search {
     BoundResult::Choice choice;
   };
 
-  // A few hundred million arcs a second: far beyond the time limit only on networks of unusual depth.
+  // So many arcs a second, fewer of networks that no cache holds: far beyond the time limit only where they are unusually deep.
   std::int64_t work_limit() const {
-    return static_cast<std::int64_t>(4e8 * std::clamp(o_.time_limit, 0.05, 1e3));
+    constexpr int kInCache = 200'000;  // tasks
+    const double rate = v_.tasks() <= kInCache ? 4e8 : 1e8;
+    return static_cast<std::int64_t>(rate * std::clamp(o_.time_limit, 0.05, 1e3));
   }
 
   void look_at(TaskId t) {

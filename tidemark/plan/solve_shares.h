@@ -27,7 +27,7 @@ inline constexpr double kFar = 0.06;      // of the arena: holes that call for a
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
 // Of the arena: live bytes fewer with which the order may do the rest, to be measured from the most on; the most and the least that are tried
 // first; and so many more where it turns out that they do not do.
-inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.01,
+inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.0085,
                         kLeastFewer = 0.002;
 // So few that a search need not begin with them; nor where there was no time to measure how many do.
 inline constexpr double kEasy = 0.003;
@@ -38,8 +38,8 @@ inline constexpr double kOptimism = 0.8;
 inline constexpr double kToMeasure = 0.06;  // of the time limit, at most, to find out which of them
 inline constexpr double kPartOver =
     0.5;  // of the bytes that packing leaves over: so many fewer for the next try
-inline constexpr double kUpwards = 0.4;   // of the way from what was packed to what was not, for the next try
-inline constexpr double kToSearch = 0.7;  // of the time limit: when the first search for that ends
+inline constexpr double kUpwards = 0.2;   // of the way from what was packed to what was not, for the next try
+inline constexpr double kToSearch = 0.64;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
 inline constexpr double kLeastToArrange =

@@ -90,15 +90,15 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
       }
       const double from_start = stored(i, v);
       TaskId last = 0;
-      for (const auto& [at_place, needed] : uses) {
-        const auto add = [&](TaskId from, double amount) {
-          if (from >= at_place || amount <= 0) return;
+      for (const auto& [use, needed] : uses) {
+        const auto add = [&, until = use](TaskId from, double amount) {
+          if (from >= until || amount <= 0) return;
           live[at(v)].emplace_back(from, amount);
-          live[at(v)].emplace_back(at_place, -amount);
+          live[at(v)].emplace_back(until, -amount);
         };
         add(last, std::min(from_start, needed));
         add(std::max(last, begin), needed - std::min(from_start, needed));
-        last = std::max(last, at_place);
+        last = std::max(last, use);
       }
       for (const auto& [at_place, amount] : live[at(v)])
         change[at(at_place)] += amount * static_cast<double>(v_.size[at(v)]);
