@@ -7,7 +7,7 @@
 
 namespace tidemark::plan {
 namespace {
-constexpr int kMostMoved = 400;  // runs moved to make room before the caller must spread them out
+constexpr int kMostMoved = 100;  // runs moved to make room before the caller must spread them out
 }
 
 Timeline::Timeline(const Model& model) : model_(&model) {
