@@ -41,7 +41,8 @@ double least_seconds(const Problem& problem) { return 0.5 * fixed_seconds(proble
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
   const auto tasks = static_cast<double>(problem.tasks.size());
-  const double to_arrange = tasks <= kMostToArrange ? kToArrangeARun * tasks / options.time_limit : 0,
+  const double to_arrange =
+                   tasks <= kMostToArrange ? kToArrangeASquare * tasks * tasks / options.time_limit : 0,
                offsets = options.offsets ? std::clamp(to_arrange, kLeastForOffsets, kMostForOffsets) : 0;
   return std::max(least_seconds(problem), (options.bounds ? 0.8 : 1.0) * (1 - offsets) * rest);
 }

@@ -97,7 +97,8 @@ bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
 double Offsets::fewer_for(const std::vector<TaskId>& runs) {
   const bool counted = of_.options.effort >= 0;
   const double seconds = counted ? of_.options.time_limit : kToMeasure * of_.options.time_limit;
-  if (!counted && kToArrangeARun * static_cast<double>(runs.size()) > seconds) return kEasy;
+  const auto many = static_cast<double>(runs.size());
+  if (!counted && kToArrangeASquare * many * many > seconds) return kEasy;
   Limit limit(seconds, -1);
   limit.ask([this] { return of_.go_on("offsets", nullptr); });
   Arrange arrange(of_.model, of_.budget - of_.model.base, of_.options.seed);

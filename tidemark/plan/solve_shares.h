@@ -38,17 +38,17 @@ inline constexpr double kOptimism = 0.8;
 inline constexpr double kToMeasure = 0.06;  // of the time limit, at most, to find out which of them
 inline constexpr double kPartOver =
     0.5;  // of the bytes that packing leaves over: so many fewer for the next try
-inline constexpr double kUpwards = 0.2;   // of the way from what was packed to what was not, for the next try
+inline constexpr double kUpwards = 0.2;  // of the way from what was packed to what was not, for the next try
 inline constexpr double kToSearch = 0.64;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
 inline constexpr double kLeastToArrange =
     0.08;  // of the time limit, for that, as long as there are none; half of it after some tries
 inline constexpr double kToArrangeAll = 0.06;  // likewise, first, with all the live bytes that the budget has
-inline constexpr double kToArrangeARun =
-    1e-4;  // seconds, about, until another order of so many has its offsets
+// Seconds, about, until another order has its offsets, for the square of the number of runs.
+inline constexpr double kToArrangeASquare = 7.5e-8;
 inline constexpr double kLeastForOffsets = 0.06,
-                        kMostForOffsets = 0.2;  // of the time limit, left by the search
+                        kMostForOffsets = 0.3;  // of the time limit, left by the search
 inline constexpr double kToFit =
     0.01;  // of the time limit, at least, for a plan of fewer live bytes from one of more
 inline constexpr double kLeastToPack = 0.03;  // likewise, for packing alone, however late it is
