@@ -88,10 +88,10 @@ class Search {
       for (TaskId t = 0; t < v_.tasks(); ++t) {
         if (v_.sole[at(t)] && live_[at(t)] > o_.budget) moments_.push_back(t);
       }
+      result_.price = o_.price;
       if (!v_.problem.tiers.empty()) {
         weigh_links();
       } else if (o_.moment >= 0) {
-        result_.price = o_.price;
         look_at(o_.moment);
       } else {
         scan();
@@ -156,6 +156,7 @@ class Search {
       orders.push_back({*order, which == 1});
       const Values values(v_.problem, held_orders(orders));
       BoundOptions options = o_;
+      options.moment = -1;  // the hard one may be another in each
       const double share = which == kLower ? kShareOfLower : 1;
       options.time_limit = share * std::max(0.0, o_.time_limit - limit_.elapsed());
       options.effort = static_cast<std::int64_t>(share * static_cast<double>(o_.effort - result_.cuts));
@@ -239,7 +240,8 @@ class Search {
       const double now = limit_.elapsed();
       if (begun >= 0) longest = std::max(longest, now - begun);
       begun = now;
-      if (now + 2 * longest > until || result_.cuts + cuts_for_split > most_cuts) return false;
+      if (limit_.time_is_up() || now + 2 * longest > until || result_.cuts + cuts_for_split > most_cuts)
+        return false;
       result_.cuts += cuts_for_split;
       return true;
     };
@@ -403,7 +405,7 @@ class Search {
     const auto moment = [&](std::int64_t i) { return moments[static_cast<std::size_t>(i)]; };
     constexpr std::int64_t kGrid = 16;
     std::int64_t step = std::max<std::int64_t>(1, (last + 1) / kGrid);
-    const bool few = v_.tasks() < 4000;
+    const bool few = v_.tasks() < 4000 && o_.price == 0;
     for (std::int64_t i = step / 2; i <= last && may_screen(0.5); i += step) {
       if (few || result_.moment < 0) {
         look_at(moment(i));

@@ -2,6 +2,7 @@
 // Behind the bounds from several moments. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -216,7 +216,10 @@ class Solver {
       // Where packing leaves holes whatever the plan, the search is one with fewer live bytes from the beginning.
       const bool probe_first = options_.offsets && again == 0 && offsets_.may_have_holes();
       search.start([&] { return !probe_first || !offsets_.surely_has_holes(search.best()); });
-      if (offsets_.has_holes()) return search.best();
+      if (offsets_.has_holes()) {
+        tried_all_ = false;
+        return search.best();
+      }
       if (again == 0) offer_last(search, live);
     }
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
@@ -430,7 +433,10 @@ class Solver {
     if (least_peak == std::numeric_limits<Bytes>::max()) {
       // No budget would help, so it is not infeasible in the sense of the format.
       plan.status = Plan::Status::timed_out;
-      plan.reason = "[solve] no plan found: in all that was tried, what is copied out does not fit its tier";
+      plan.reason =
+          model_.has_copies()
+              ? "[solve] no plan found: in all that was tried, what is copied out does not fit its tier"
+              : "[solve] no plan found in the time";
       return plan;
     }
     plan.smallest_peak = least_peak;

@@ -73,6 +73,7 @@ void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double second
 double Offsets::over_when_packed(const std::vector<TaskId>& runs) {
   Plan plan = plan_of(of_.problem, of_.model, runs);
   pack(plan, may_arrange(runs) && !has_many() ? kToProbe : kToProbeAlone);
+  least_packed = std::min(least_packed, plan.peak);
   if (plan.peak <= of_.budget && (!packed || plan.seconds < packed->seconds)) packed = plan;
   return static_cast<double>(plan.peak - of_.budget) / static_cast<double>(of_.budget - of_.model.base);
 }
@@ -123,8 +124,9 @@ std::vector<TaskId> Offsets::search_below(Bytes live, const std::vector<TaskId>&
     // What was best with more live bytes is far from the best with fewer, as a rule.
     search.offer(from);
     search.start();
-    if (!search.found()) return {};
-  } else if (!search.start_from_offer(from)) {
+  }
+  if (anew ? !search.found() : !search.start_from_offer(from)) {
+    of_.limit.spend(limit);
     return {};
   }
   if (packed) search.offer(runs_of_steps(of_.model, packed->steps));
@@ -134,7 +136,14 @@ std::vector<TaskId> Offsets::search_below(Bytes live, const std::vector<TaskId>&
 }
 
 // Packing leaves many holes, and another order fewer: how few live bytes that takes shows by trying.
-void Offsets::fill_holes(std::vector<TaskId> from) {
+void Offsets::fill_holes(const std::vector<TaskId>& given) {
+  fill_with_fewer(given);
+  // So near to the least live bytes, no fewer are to be had.
+  if (!packed && holes_ && !of_.stopped)
+    try_to_pack(plan_of(of_.problem, of_.model, given), given, true, true);
+}
+
+void Offsets::fill_with_fewer(std::vector<TaskId> from) {
   const auto arena = static_cast<double>(of_.budget - of_.model.base);
   // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
   double part = std::max(fewer_, kLeastFewer), few = 0, enough = 1;
@@ -164,7 +173,7 @@ void Offsets::fill_holes(std::vector<TaskId> from) {
       part += std::max(kFewerStill, of_over * static_cast<double>(over) / arena);
     } else {
       // Where they are known, it is the search that goes on.
-      part = enough - (enough - few < kLeastFewer ? 0 : kUpwards * (enough - few));
+      part = enough - (enough - few < kLeastFewer ? 0 : (packed ? kUpwards : kToLessFew) * (enough - few));
     }
   }
 }

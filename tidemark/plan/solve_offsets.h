@@ -46,7 +46,7 @@ class Offsets {
   bool far_from_packed(const std::vector<TaskId>& runs);
   // So that a search with fewer live bytes is what is left to do.
   bool has_holes() const { return holes_; }
-  void fill_holes(std::vector<TaskId> from);
+  void fill_holes(const std::vector<TaskId>& given);
 
   std::optional<Plan> packed;                              // the fastest that fits with its offsets
   Bytes least_packed = std::numeric_limits<Bytes>::max();  // of plans with offsets
@@ -57,6 +57,7 @@ class Offsets {
   double seconds_left() const;
   std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
                                    std::uint64_t again, bool anew);
+  void fill_with_fewer(std::vector<TaskId> from);
   Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful);
 
   Of of_;

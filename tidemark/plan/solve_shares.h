@@ -39,6 +39,7 @@ inline constexpr double kToMeasure = 0.06;  // of the time limit, at most, to fi
 inline constexpr double kPartOver =
     0.5;  // of the bytes that packing leaves over: so many fewer for the next try
 inline constexpr double kUpwards = 0.2;  // of the way from what was packed to what was not, for the next try
+inline constexpr double kToLessFew = 0.5;  // likewise, from what is not to be had
 inline constexpr double kToSearch = 0.64;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
 inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
