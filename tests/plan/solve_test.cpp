@@ -528,6 +528,22 @@ TEST(Solve, RealModelsStayNearWhatIsKnown) {
   }
 }
 
+// Sizes are all different there, so that the search for offsets begins with fewer live bytes than there can be.
+TEST(Solve, NextToTheLeastPeakOffsetsThatAreNotFoundSaySo) {
+  const std::string file = TIDEMARK_SOURCE_DIR "/../shared/problems/published/random_layered_250.json";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no " << file << ": its least peak is not tried";
+  const Problem p = read_problem(read_file(file));
+  Options o{.budget = 87'600, .time_limit = 0.5};
+  const Plan plan = solve(p, o);
+  if (!has_plan(plan)) {
+    EXPECT_NE(plan.status, Plan::Status::infeasible) << "with live bytes alone there is a plan";
+    EXPECT_GT(plan.smallest_peak, o.budget);
+    EXPECT_EQ(plan.reason.find("tier"), std::string::npos) << plan.reason;
+  }
+  o.offsets = false;
+  EXPECT_TRUE(has_plan(solve(p, o)));
+}
+
 // The list of a problem made in memory is as trusted as that of a file: not before it was looked at.
 TEST(Solve, AListThatIsNoOrderIsRefused) {
   Problem p{.name = "backwards"};

@@ -426,8 +426,10 @@ class Solver {
       go_below(least);
     if (offsets_.packed) return *offsets_.packed;
     Plan plan;
-    // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help.
-    plan.status = tried_all_ && !stopped_ ? Plan::Status::infeasible : Plan::Status::timed_out;
+    // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help. For offsets it may.
+    const bool no_live_bytes = offsets_.least_packed == std::numeric_limits<Bytes>::max();
+    plan.status =
+        tried_all_ && no_live_bytes && !stopped_ ? Plan::Status::infeasible : Plan::Status::timed_out;
     // Live bytes that fit are no plan where the offsets do not.
     least_peak = std::min(least, least_below_);
     if (least_peak == std::numeric_limits<Bytes>::max()) {
