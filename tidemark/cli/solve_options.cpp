@@ -39,8 +39,10 @@ void SolveOptions::declare(Args& args) {
   args.option("-t,--time", time_, "CPU time to spend, e.g. 1s or 500ms");
   args.option("--threads", threads_, "Threads to search with");
   args.option("--seed", seed_, "Seed of the search");
-  args.option("--effort", effort_,
-              "Rounds of search; the result depends on them and the seed alone; -1: until the time is up");
+  args.option(
+      "--effort", effort_,
+      "Rounds of search; the result depends on them and the seed alone where --time is not reached, so "
+      "give much of it; -1: until the time is up");
   args.option("--target-gap", target_gap_, "Stop when the time is within this of the bound");
   args.flag("--no-offsets", no_offsets_, "Judge live bytes and leave the arena out");
   std::string names;
