@@ -30,8 +30,7 @@ void row(const Problem& problem, double target_seconds) {
   getrusage(RUSAGE_SELF, &usage);
   const double floor = floor_seconds(problem), bound = plan.seconds_bound.value_or(floor);
   std::printf("%-15s %8zu  %-10s ", problem.name.c_str(), problem.tasks.size(), name_of(plan.status));
-  const bool found = plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal;
-  if (found) {
+  if (has_plan(plan)) {
     std::printf("over floor %7.3f %%  bound %7.3f %%  gap %6.3f %%", 100 * (plan.seconds / floor - 1),
                 100 * (bound / floor - 1), 100 * (plan.seconds / bound - 1));
   } else {

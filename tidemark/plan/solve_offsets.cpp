@@ -43,8 +43,9 @@ bool Offsets::has_many() const { return of_.model.tasks > kMostWithoutDives; }
 bool Offsets::may_arrange(const std::vector<TaskId>& runs) {
   if (can_arrange_ && !looked_ && has_many()) {
     Arrange arrange(of_.model, of_.budget - of_.model.base, of_.options.seed);
-    const double seconds = kLeastToArrange * of_.options.time_limit / kDivesOfATry;
-    can_arrange_ = of_.options.effort < 0 ? arrange.dives_pay(runs, seconds) : arrange.dives_pay(runs);
+    const double seconds = of_.options.effort < 0 ? kLeastToArrange * of_.options.time_limit / kDivesOfATry
+                                                  : std::numeric_limits<double>::infinity();
+    can_arrange_ = arrange.dives_pay(runs, seconds);
   }
   looked_ = true;
   return can_arrange_;
