@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners.h"
 #include "tidemark/plan/proof.h"
