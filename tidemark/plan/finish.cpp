@@ -198,7 +198,27 @@ class Builder {
   Plan plan_;  // with a reason where a tier overflows
 };
 
-// When each buffer and workspace of the steps is live, in the order of their creation, which `plan.placements` then has too.
+}  // namespace
+
+bool no_run_helps(const Problem& problem) {
+  if (problem.tasks.empty()) return true;
+  // What has to leave the tier in which it begins may be made faster than it is copied.
+  const auto moves = [&](const Buffer& b) { return b.end >= 0 && b.end != b.start; };
+  const auto is_there = [&](BufferId b) { return problem.buffers[at(b)].resident; };
+  return std::all_of(problem.tasks.begin(), problem.tasks.end(), [](const Task& t) { return t.optional; }) &&
+         std::none_of(problem.buffers.begin(), problem.buffers.end(), moves) &&
+         std::all_of(problem.outputs.begin(), problem.outputs.end(), is_there);
+}
+
+Plan with_drops(const Problem& problem, std::vector<Step> runs) {
+  for (const Step& run : runs) TIDEMARK_CHECK(run.kind == Step::Kind::run, "[finish] a step that is no run");
+  Plan plan = Builder(problem, std::move(runs)).build();
+  plan.problem = problem.name;
+  plan.problem_hash = hash(problem);
+  plan.peak = plan.live_peak;
+  return plan;
+}
+
 std::vector<Interval> lives_of(const Problem& problem, Plan& plan) {
   std::vector<Interval> intervals;
   std::vector<std::int32_t> open(problem.buffers.size(), -1);  // the interval in which a live buffer stands
@@ -251,25 +271,11 @@ std::vector<Interval> lives_of(const Problem& problem, Plan& plan) {
   return intervals;
 }
 
-}  // namespace
-
-bool no_run_helps(const Problem& problem) {
-  if (problem.tasks.empty()) return true;
-  // What has to leave the tier in which it begins may be made faster than it is copied.
-  const auto moves = [&](const Buffer& b) { return b.end >= 0 && b.end != b.start; };
-  const auto is_there = [&](BufferId b) { return problem.buffers[at(b)].resident; };
-  return std::all_of(problem.tasks.begin(), problem.tasks.end(), [](const Task& t) { return t.optional; }) &&
-         std::none_of(problem.buffers.begin(), problem.buffers.end(), moves) &&
-         std::all_of(problem.outputs.begin(), problem.outputs.end(), is_there);
-}
-
-Plan with_drops(const Problem& problem, std::vector<Step> runs) {
-  for (const Step& run : runs) TIDEMARK_CHECK(run.kind == Step::Kind::run, "[finish] a step that is no run");
-  Plan plan = Builder(problem, std::move(runs)).build();
-  plan.problem = problem.name;
-  plan.problem_hash = hash(problem);
-  plan.peak = plan.live_peak;
-  return plan;
+void take_places(const Problem& problem, Plan& plan, const Packing& packing) {
+  for (std::size_t i = 0; i < packing.offsets.size(); ++i) plan.placements[i].offset = packing.offsets[i];
+  plan.has_arena = true;
+  plan.arena_bytes = packing.bytes;
+  plan.peak = resident_bytes(problem) + packing.bytes;
 }
 
 void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit, bool counted,
@@ -288,10 +294,7 @@ void place(const Problem& problem, Plan& plan, Bytes capacity, double time_limit
                                            .time_limit = counted ? kCounted : time_limit,
                                            .effort = counted ? kNodes : -1,
                                            .go_on = ask});
-  for (std::size_t i = 0; i < intervals.size(); ++i) plan.placements[i].offset = packing.offsets[i];
-  plan.has_arena = true;
-  plan.arena_bytes = packing.bytes;
-  plan.peak = resident_bytes(problem) + packing.bytes;
+  take_places(problem, plan, packing);
 }
 
 void place_at(const Problem& problem, Plan& plan,

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "tidemark/plan/pack.h"
 #include "tidemark/plan/plan.h"
 #include "tidemark/plan/solve.h"
 
@@ -23,6 +24,11 @@ TIDEMARK_API Plan with_drops(const Problem& problem, std::vector<Step> runs);
 
 // Whether no task has to run, nor would help if it did: the best plan is the one of no runs, which finish gives.
 TIDEMARK_API bool no_run_helps(const Problem& problem);
+
+// When each buffer and workspace of the steps is live, in the order of their creation, which `plan.placements` then has too.
+std::vector<Interval> lives_of(const Problem& problem, Plan& plan);
+// Each of `plan.placements`, as lives_of gives them, its place.
+void take_places(const Problem& problem, Plan& plan, const Packing& packing);
 
 // Gives every buffer and workspace of `plan`'s steps a place: placements, arena_bytes, peak. Stops early at a
 // packing that fits `capacity` (the arena's share of the budget; -1: as small as possible). `counted`: after a fixed

@@ -15,6 +15,7 @@
 #include "tidemark/plan/pack_exact.h"
 #include "tidemark/plan/pack_improve.h"
 #include "tidemark/plan/pack_orders.h"
+#include "tidemark/plan/pack_sweep.h"
 
 namespace tidemark::plan {
 namespace {
@@ -40,6 +41,8 @@ class Driver {
     if (items_.items.empty()) return {};
     greedy();
     if (done()) return std::move(best_);
+    if (ejection_pays()) sweep_round(0);
+    if (done()) return std::move(best_);
     std::optional<Exact> exact;
     if (exact_pays(items_)) exact.emplace(items_);
     const Orders orders(items_);
@@ -55,6 +58,7 @@ class Driver {
     if (exact && !aim_ && !few) attempt(*exact, orders, bound_, dive(), Orders::kNamed, 0);
     for (std::int64_t round = 0; !done(); ++round) {
       if (exact && few) exact_round(*exact, orders, round);
+      if (ejection_pays() && round > 0) sweep_round(round);
       if (ejection_pays()) eject_round(round);
       if (exact && !few) exact_round(*exact, orders, round);
       improve_round(exact ? std::int64_t{2000} << std::min<std::int64_t>(round, 40) : std::int64_t{1} << 60);
@@ -103,6 +107,8 @@ class Driver {
     }
   }
 
+  static constexpr std::int64_t kSweeps = 8;  // of the first round
+
   // Each place looked for takes a look at all items.
   bool ejection_pays() const { return items_.items.size() <= 10'000; }
 
@@ -126,6 +132,20 @@ class Driver {
       } else {
         ++k;
       }
+    }
+  }
+
+  // Where the height is another one each time, sweeps begin anew for each that they reach.
+  void sweep_round(std::int64_t round) {
+    const std::int64_t most = kSweeps << std::min<std::int64_t>(round, 30);
+    for (std::int64_t k = 0; k < most && !done() && (aim_ || best_.height - bound_ > least_step()); ++k) {
+      const Units height = aimed_height(0.25);
+      if (!sweeps_ || sweeps_->height() != height) sweeps_.emplace(items_, height);
+      const bool found = sweeps_->next(limit_);
+      nodes_ += std::ssize(items_.items);
+      if (!found) continue;
+      keep({sweeps_->offsets(), height_of(items_, sweeps_->offsets())});
+      k = -1;
     }
   }
 
@@ -213,6 +233,7 @@ class Driver {
   Units bound_ = 0;  // no packing is lower
   AddressTree tree_;
   std::vector<Improver> improvers_;
+  std::optional<Sweeps> sweeps_;
   Layout best_;
 };
 
@@ -221,16 +242,7 @@ class Driver {
 Packing pack(std::span<const Interval> intervals, const PackOptions& options) {
   const Items items = make_items(intervals, options.align);
   const Units target = options.capacity < 0 ? 0 : options.capacity / options.align;
-  const Layout best = Driver(items, target, options).run();
-
-  Packing out;
-  out.offsets.assign(intervals.size(), 0);
-  for (std::size_t i = 0; i < intervals.size(); ++i)
-    if (items.item_of[i] >= 0)
-      out.offsets[i] = best.offsets[static_cast<std::size_t>(items.item_of[i])] * options.align;
-  out.bytes = best.height * options.align;
-  out.lower_bound = items.lower_bound * options.align;
-  return out;
+  return packing_of(items, Driver(items, target, options).run(), options.align);
 }
 
 }  // namespace tidemark::plan

@@ -137,4 +137,14 @@ Units height_of(const Items& items, std::span<const Units> offsets) {
   return height;
 }
 
+Packing packing_of(const Items& items, const Layout& layout, Bytes align) {
+  Packing out;
+  out.offsets.assign(items.item_of.size(), 0);
+  for (std::size_t i = 0; i < out.offsets.size(); ++i)
+    if (items.item_of[i] >= 0) out.offsets[i] = layout.offsets[static_cast<std::size_t>(items.item_of[i])] * align;
+  out.bytes = layout.height * align;
+  out.lower_bound = items.lower_bound * align;
+  return out;
+}
+
 }  // namespace tidemark::plan::packing

@@ -46,6 +46,8 @@ struct Layout {
   Units height = 0;
 };
 
+// The offsets of the intervals that they were made from.
+Packing packing_of(const Items& items, const Layout& layout, Bytes align);
 Items make_items(std::span<const Interval> intervals, Bytes align);
 // The highest end under these offsets.
 Units height_of(const Items& items, std::span<const Units> offsets);

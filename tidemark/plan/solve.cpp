@@ -394,6 +394,10 @@ class Solver {
         offsets_.fill_holes(runs);
         break;
       }
+      if (offsets_.needs_ballast()) {
+        offsets_.fill_with_ballast(runs);
+        if (offsets_.packed) break;
+      }
       const bool may_arrange = offsets_.may_arrange(runs);
       const double left = kUntilBound - limit_.elapsed() / options_.time_limit,
                    share = std::min(limit_.fraction() > kLate ? 0.14 : 0.08, std::max(kLeastToPack, left));
@@ -402,6 +406,11 @@ class Solver {
       if (plan.peak > budget_ && may_arrange) {
         offsets_.fill_holes(runs);
         break;
+      }
+      if (plan.peak > budget_ && offsets_.may_ballast() && !offsets_.needs_ballast()) {
+        offsets_.least_packed = std::min(offsets_.least_packed, plan.peak);
+        offsets_.fill_with_ballast(runs);
+        if (offsets_.packed) break;
       }
       if (plan.peak <= budget_) {
         if (!offsets_.packed || plan.seconds < offsets_.packed->seconds) offsets_.packed = std::move(plan);

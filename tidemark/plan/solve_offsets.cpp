@@ -88,7 +88,10 @@ bool Offsets::surely_has_holes(const std::vector<TaskId>& runs) {
 bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
   if (of_.budget >= kNoLimit) return false;
   const double over = over_when_packed(runs);
-  if (!can_arrange_) return over > kFar;
+  if (!can_arrange_) {
+    ballast_ = may_ballast() && over > kHoles;
+    return ballast_ || over > kFar;
+  }
   if (over > kHoles) fewer_ = fewer_for(runs);
   // Where the order does nearly all, the search goes on as if there were no offsets: it is the better for being one.
   holes_ = fewer_ > kEasy;
@@ -112,15 +115,15 @@ double Offsets::fewer_for(const std::vector<TaskId>& runs) {
 double Offsets::seconds_left() const { return kUntilBound * of_.options.time_limit - of_.limit.elapsed(); }
 
 // From a plan that may need more. Nothing: so few live bytes are not to be had.
-std::vector<TaskId> Offsets::search_below(Bytes live, const std::vector<TaskId>& from, double seconds,
-                                          double share, std::uint64_t again, bool anew) {
+std::vector<TaskId> Offsets::search_below(const Model& model, Bytes live, const std::vector<TaskId>& from,
+                                          double seconds, double share, std::uint64_t again, bool anew) {
   SearchOptions o = of_.search_options(live);
   o.seed += again;
   Limit limit = of_.limit.rest(share);
   if (of_.options.effort < 0) limit = Limit(std::max(kToFit * of_.options.time_limit, seconds), -1);
   limit.watch(&of_.stopped);
   if (of_.options.progress) limit.ask([this] { return of_.go_on("improve", nullptr); });
-  Search search(of_.model, o, limit);
+  Search search(model, o, limit);
   if (anew) {
     // What was best with more live bytes is far from the best with fewer, as a rule.
     search.offer(from);
@@ -155,7 +158,7 @@ void Offsets::fill_with_fewer(std::vector<TaskId> from) {
     const bool anew = k == 0 && of_.limit.fraction() < kLate;
     const double share = anew ? kToSearch : packed ? kToRaise : kToLower;
     std::vector<TaskId> runs =
-        search_below(of_.budget - static_cast<Bytes>(part * arena), from,
+        search_below(of_.model, of_.budget - static_cast<Bytes>(part * arena), from,
                      anew ? kToSearch * of_.options.time_limit - of_.limit.elapsed() : share * seconds_left(),
                      share, static_cast<std::uint64_t>(k) + 1, anew);
     Bytes over = 0;
@@ -176,6 +179,43 @@ void Offsets::fill_with_fewer(std::vector<TaskId> from) {
       // Where they are known, it is the search that goes on.
       part = enough - (enough - few < kLeastFewer ? 0 : (packed ? kUpwards : kToLessFew) * (enough - few));
     }
+  }
+}
+
+bool Offsets::may_ballast() const {
+  return of_.budget < kNoLimit && !of_.model.has_copies() && of_.options.recompute && of_.model.tasks <= kMostForBallast;
+}
+
+// What found offsets is searched on from, with the same ballast: a faster plan may find them too.
+void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
+  const bool counted = of_.options.effort >= 0;
+  const auto arena = static_cast<double>(of_.budget - of_.model.base);
+  Ballast ballast(of_.problem, of_.model, of_.budget - of_.model.base);
+  double part = kBallast;
+  for (int k = 0; k < kBallasts; ++k) {
+    Plan plan = plan_of(of_.problem, of_.model, runs);
+    if (!packed || plan.seconds < packed->seconds) {
+      Limit limit(counted ? of_.options.time_limit : kToSweep * of_.options.time_limit, -1);
+      limit.ask([this] { return of_.go_on("offsets", nullptr); });
+      if (ballast.place(plan, kSweepsATry, limit))
+        packed = std::move(plan);
+      else if (!ballast.knows())
+        return;
+      else
+        ballast.add(static_cast<Bytes>(part * arena));
+    }
+    std::vector<TaskId> next;
+    for (int tries = 0; next.empty() && tries < kLighter; ++tries) {
+      if (of_.stopped || (counted ? of_.limit.fraction() >= 1 : seconds_left() <= 0)) return;
+      next = search_below(ballast.model(), of_.budget, runs, packed ? kToRaise * seconds_left() : kToBallast * of_.options.time_limit,
+                          kToRaise, static_cast<std::uint64_t>(k) + 1, false);
+      if (!next.empty() || packed) break;
+      // No plan has that many fewer everywhere where places are missing.
+      ballast.take_back();
+      ballast.add(static_cast<Bytes>((part /= 2) * arena));
+    }
+    if (next.empty()) return;
+    runs = std::move(next);
   }
 }
 

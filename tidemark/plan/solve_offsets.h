@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "tidemark/plan/ballast.h"
 #include "tidemark/plan/search.h"
 #include "tidemark/plan/solve.h"
 
@@ -46,6 +47,10 @@ class Offsets {
   bool far_from_packed(const std::vector<TaskId>& runs);
   // So that a search with fewer live bytes is what is left to do.
   bool has_holes() const { return holes_; }
+  // Where another order is too dear to look for: offsets by sweeps, and a search with fewer live bytes where these find no room.
+  bool may_ballast() const;
+  bool needs_ballast() const { return ballast_; }
+  void fill_with_ballast(std::vector<TaskId> runs);
   void fill_holes(const std::vector<TaskId>& given);
 
   std::optional<Plan> packed;                              // the fastest that fits with its offsets
@@ -55,14 +60,15 @@ class Offsets {
   double over_when_packed(const std::vector<TaskId>& runs);
   double fewer_for(const std::vector<TaskId>& runs);
   double seconds_left() const;
-  std::vector<TaskId> search_below(Bytes live, const std::vector<TaskId>& from, double seconds, double share,
-                                   std::uint64_t again, bool anew);
+  std::vector<TaskId> search_below(const Model& model, Bytes live, const std::vector<TaskId>& from, double seconds,
+                                   double share, std::uint64_t again, bool anew);
   void fill_with_fewer(std::vector<TaskId> from);
   Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful);
 
   Of of_;
   bool can_arrange_, looked_ = false;  // the latter: whether dives pay, which it depends on
   bool holes_ = false;                 // packing is far from the live bytes
+  bool ballast_ = false;               // the same, where the order stays as it is
   double fewer_ = 0;                   // live bytes, of the arena, with which offsets are looked for first
 };
 

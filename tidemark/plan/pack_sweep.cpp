@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tidemark/plan/pack_sweep.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace tidemark::plan::packing {
+namespace {
+
+constexpr double kSooner = 1.0 / 50;  // of all sections: by so much sooner what found no room comes, the first time; twice as much the next
+constexpr double kSoonest = 1e12;     // sections: numbers stay exact
+constexpr std::int64_t kToOther = 6;  // sweeps from one of the way that is further off to the next
+constexpr std::size_t kToLook = 64;   // items from one look at the clock to the next
+constexpr std::size_t kToPrune = 32;  // likewise, at those that no longer count
+constexpr double kSecondsALook = 1.2e-9;  // at one of those that have a place
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Sweeps::Sweeps(const Items& items, Units height) : height_(height) {
+  const std::int32_t sections = items.sections();
+  for (Way& way : ways_) {
+    for (const Item& i : items.items) {
+      if (&way == &ways_[0])
+        way.lives.push_back({sections - i.end, sections - 1 - i.begin, i.height});
+      else
+        way.lives.push_back({i.begin, i.end - 1, i.height});
+      way.turn.push_back(way.lives.back().first);
+    }
+    way.sooner.assign(way.lives.size(), std::max(1.0, kSooner * sections));
+    way.order.resize(way.lives.size());
+    std::iota(way.order.begin(), way.order.end(), 0);
+  }
+}
+
+// The one that came nearer, most of the time: which it is differs from program to program.
+Sweeps::Way& Sweeps::choose() {
+  const std::size_t near = ways_[1].least_out < ways_[0].least_out ? 1 : 0;
+  const std::int64_t k = count_++;
+  return ways_[k < 2 ? static_cast<std::size_t>(k) : k % kToOther == 0 ? 1 - near : near];
+}
+
+bool Sweeps::next(const Limit& limit) {
+  const bool first = count_ < 2;
+  Way& way = choose();
+  const bool all = sweep(way, limit);
+  way.least_out = first ? height_out_ : std::min(way.least_out, height_out_);
+  return all;
+}
+
+// The smallest: from below what is there when the sweep begins, from above what comes later. So the two grow towards each other.
+Units Sweeps::find_room(const Life& life) const {
+  Units floor = 0, best_floor = -1, best_ceiling = -1, least = std::numeric_limits<Units>::max();
+  const auto look = [&](Units ceiling) {
+    const Units room = ceiling - floor;
+    if (room < life.height || room >= least) return;
+    least = room;
+    best_floor = floor;
+    best_ceiling = ceiling;
+  };
+  for (const Placed& p : placed_) {
+    if (p.first > life.last || p.last < life.first) continue;
+    look(p.offset);
+    floor = std::max(floor, p.end);
+  }
+  look(height_);
+  return best_floor < 0 || life.first == 0 ? best_floor : best_ceiling - life.height;
+}
+
+bool Sweeps::sweep(Way& way, const Limit& limit) {
+  // Of those that come at once, what lives longest first: what is there to the end of time lies in the order in which it goes, so that what it leaves is one room.
+  std::sort(way.order.begin(), way.order.end(), [&](std::int32_t a, std::int32_t b) {
+    if (way.turn[at(a)] != way.turn[at(b)]) return way.turn[at(a)] < way.turn[at(b)];
+    const Life &x = way.lives[at(a)], &y = way.lives[at(b)];
+    if (x.last != y.last) return x.last > y.last;
+    return x.height != y.height ? x.height > y.height : a < b;
+  });
+  first_left_.resize(way.order.size());
+  std::int32_t first = std::numeric_limits<std::int32_t>::max();
+  for (std::size_t k = way.order.size(); k-- > 0;)
+    first_left_[k] = first = std::min(first, way.lives[at(way.order[k])].first);
+  placed_.clear();
+  out_.clear();
+  height_out_ = 0;
+  offsets_.assign(way.lives.size(), -1);
+  for (std::size_t k = 0; k < way.order.size(); ++k) {
+    if (k % kToLook == 0 && limit.time_is_up()) return false;
+    if (k % kToPrune == 0)
+      std::erase_if(placed_, [&](const Placed& p) { return p.last < first_left_[k]; });
+    const std::int32_t item = way.order[k];
+    const Life& life = way.lives[at(item)];
+    worked(static_cast<double>(placed_.size()), kSecondsALook);
+    const Units offset = find_room(life);
+    if (offset < 0) {
+      out_.push_back(item);
+      height_out_ += life.height;
+      continue;
+    }
+    offsets_[at(item)] = offset;
+    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), offset,
+                                    [](Units o, const Placed& p) { return o < p.offset; }),
+                   {life.first, life.last, offset, offset + life.height});
+  }
+  for (const std::int32_t item : out_) {
+    way.turn[at(item)] -= way.sooner[at(item)];
+    way.sooner[at(item)] = std::min(2 * way.sooner[at(item)], kSoonest);
+  }
+  return out_.empty();
+}
+
+}  // namespace tidemark::plan::packing
