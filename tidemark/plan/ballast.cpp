@@ -18,6 +18,7 @@ Ballast::Ballast(const Problem& problem, const Model& model, Bytes arena)
 bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
   const Items items = make_items(lives_of(*problem_, plan), problem_->align);
   const Units height = arena_ / problem_->align;
+  before_ = heavy_.workspace;
   at_.clear();
   where_.clear();
   for (const Step& step : plan.steps) at_.push_back(step.kind == Step::Kind::run ? step.id : -1);
@@ -26,7 +27,8 @@ bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
   Units least = std::numeric_limits<Units>::max();
   for (int k = 0; k < most_sweeps; ++k) {
     if (sweeps.next(limit)) {
-      take_places(*problem_, plan, packing_of(items, {sweeps.offsets(), height_of(items, sweeps.offsets())}, problem_->align));
+      const Layout layout{sweeps.offsets(), height_of(items, sweeps.offsets())};
+      take_places(*problem_, plan, packing_of(items, layout, problem_->align));
       return true;
     }
     if (limit.time_is_up()) break;
@@ -35,24 +37,22 @@ bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
     where_.clear();
     for (const std::int32_t out : sweeps.out()) {
       const Item& item = items.items[static_cast<std::size_t>(out)];
-      where_.push_back({items.moments[static_cast<std::size_t>(item.begin)], items.moments[static_cast<std::size_t>(item.end)]});
+      where_.push_back({items.moments[static_cast<std::size_t>(item.begin)],
+                        items.moments[static_cast<std::size_t>(item.end)]});
     }
   }
   return false;
 }
 
-void Ballast::add(Bytes bytes) {
-  before_ = heavy_.workspace;
-  for (const Runs& runs : where_) {
-    for (std::int64_t step = runs.begin; step < runs.end; ++step) {
+void Ballast::set(Bytes more) {
+  heavy_.workspace = before_;
+  for (const Range& range : where_) {
+    for (std::int64_t step = range.begin; step < range.end; ++step) {
       const TaskId task = at_[static_cast<std::size_t>(step)];
-      if (task < 0) continue;
-      const auto t = static_cast<std::size_t>(task);
-      heavy_.workspace[t] = before_[t] + bytes;
+      if (task >= 0)
+        heavy_.workspace[static_cast<std::size_t>(task)] = before_[static_cast<std::size_t>(task)] + more;
     }
   }
 }
-
-void Ballast::take_back() { heavy_.workspace = before_; }
 
 }  // namespace tidemark::plan

@@ -17,24 +17,22 @@ class Ballast {
 
   // The problem's, with the ballast as workspace: for searching, not for plans.
   const Model& model() const { return heavy_; }
-  // Offsets inside the arena for a plan without, by at most so many sweeps. No: it remembers what found no place when that was least.
+  // Offsets inside the arena for a plan without, by at most so many sweeps. No: it remembers what found no place in the sweep that left least out.
   bool place(Plan& plan, int most_sweeps, const Limit& limit);
-  // So many bytes more for the tasks that run while that lives; or what they had before the last time.
-  void add(Bytes bytes);
-  void take_back();
-  // Whether a sweep came to its end, so that there is something to go by.
-  bool knows() const { return !where_.empty(); }
+  // So many bytes more than when `place` was asked, for the tasks that run while that lives.
+  void set(Bytes more);
 
  private:
-  struct Runs {
-    std::int64_t begin, end;  // steps of the plan
+  struct Range {
+    std::int64_t begin, end;  // steps
   };
   const Problem* problem_;
   Bytes arena_;
   Model heavy_;
-  std::vector<Bytes> before_;   // workspace of each task
-  std::vector<TaskId> at_;      // by step of the plan looked at last: what runs, or -1
-  std::vector<Runs> where_;     // what found no place there is live
+  // Of the plan that was looked at last: the workspace of each task then, what runs at each step (or -1), and where what found no place lives.
+  std::vector<Bytes> before_;
+  std::vector<TaskId> at_;
+  std::vector<Range> where_;
 };
 
 }  // namespace tidemark::plan

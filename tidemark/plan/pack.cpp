@@ -39,9 +39,12 @@ class Driver {
   Layout run() {
     bound_ = items_.lower_bound;
     if (items_.items.empty()) return {};
+    // Where nothing else is of use, a sweep or two answer before all rules have.
+    if (aim_ && bound_ <= target_ && ejection_pays()) sweep_round(0);
+    if (!best_.offsets.empty()) return std::move(best_);
     greedy();
     if (done()) return std::move(best_);
-    if (ejection_pays()) sweep_round(0);
+    if (!aim_ && ejection_pays()) sweep_round(0);
     if (done()) return std::move(best_);
     std::optional<Exact> exact;
     if (exact_pays(items_)) exact.emplace(items_);
@@ -68,8 +71,9 @@ class Driver {
 
  private:
   bool done() const {
-    return best_.height <= target_ || best_.height <= bound_ || (aim_ && bound_ > target_) ||
-           (effort_ >= 0 && nodes_ >= effort_) || limit_.time_is_up();
+    const bool reached = !best_.offsets.empty() && (best_.height <= target_ || best_.height <= bound_);
+    return reached || (aim_ && bound_ > target_) || (effort_ >= 0 && nodes_ >= effort_) ||
+           limit_.time_is_up();
   }
 
   void keep(Layout layout) {

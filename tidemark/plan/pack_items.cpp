@@ -141,7 +141,8 @@ Packing packing_of(const Items& items, const Layout& layout, Bytes align) {
   Packing out;
   out.offsets.assign(items.item_of.size(), 0);
   for (std::size_t i = 0; i < out.offsets.size(); ++i)
-    if (items.item_of[i] >= 0) out.offsets[i] = layout.offsets[static_cast<std::size_t>(items.item_of[i])] * align;
+    if (items.item_of[i] >= 0)
+      out.offsets[i] = layout.offsets[static_cast<std::size_t>(items.item_of[i])] * align;
   out.bytes = layout.height * align;
   out.lower_bound = items.lower_bound * align;
   return out;

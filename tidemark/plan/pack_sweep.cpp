@@ -8,12 +8,15 @@
 namespace tidemark::plan::packing {
 namespace {
 
-constexpr double kSooner = 1.0 / 50;  // of all sections: by so much sooner what found no room comes, the first time; twice as much the next
-constexpr double kSoonest = 1e12;     // sections: numbers stay exact
-constexpr std::int64_t kToOther = 6;  // sweeps from one of the way that is further off to the next
-constexpr std::size_t kToLook = 64;   // items from one look at the clock to the next
-constexpr std::size_t kToPrune = 32;  // likewise, at those that no longer count
-constexpr double kSecondsALook = 1.2e-9;  // at one of those that have a place
+constexpr double kSooner =
+    1.0 /
+    50;  // of all sections: by so much sooner what found no room comes, the first time; twice as much the next
+constexpr double kSoonest = 1e12;            // sections: numbers stay exact
+constexpr std::int64_t kToOther = 6;         // sweeps from one of the way that is further off to the next
+constexpr std::size_t kToLook = 64;          // items from one look at the clock to the next
+constexpr std::size_t kBetweenStates = 256;  // items from one state of a sweep that is kept to the next
+constexpr std::size_t kToPrune = 32;         // likewise, at those that no longer count
+constexpr double kSecondsALook = 1.2e-9;     // at one of those that have a place
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -44,14 +47,14 @@ Sweeps::Way& Sweeps::choose() {
 
 bool Sweeps::next(const Limit& limit) {
   const bool first = count_ < 2;
-  Way& way = choose();
-  const bool all = sweep(way, limit);
-  way.least_out = first ? height_out_ : std::min(way.least_out, height_out_);
+  last_ = &choose();
+  const bool all = sweep(*last_, limit);
+  last_->least_out = first ? height_out() : std::min(last_->least_out, height_out());
   return all;
 }
 
 // The smallest: from below what is there when the sweep begins, from above what comes later. So the two grow towards each other.
-Units Sweeps::find_room(const Life& life) const {
+Units Sweeps::find_room(const Life& life, const std::vector<Placed>& placed) const {
   Units floor = 0, best_floor = -1, best_ceiling = -1, least = std::numeric_limits<Units>::max();
   const auto look = [&](Units ceiling) {
     const Units room = ceiling - floor;
@@ -60,7 +63,7 @@ Units Sweeps::find_room(const Life& life) const {
     best_floor = floor;
     best_ceiling = ceiling;
   };
-  for (const Placed& p : placed_) {
+  for (const Placed& p : placed) {
     if (p.first > life.last || p.last < life.first) continue;
     look(p.offset);
     floor = std::max(floor, p.end);
@@ -69,7 +72,9 @@ Units Sweeps::find_room(const Life& life) const {
   return best_floor < 0 || life.first == 0 ? best_floor : best_ceiling - life.height;
 }
 
-bool Sweeps::sweep(Way& way, const Limit& limit) {
+// Puts the items in order. How many come as in the last sweep, up to where its state is known.
+std::size_t Sweeps::same_as_before(Way& way) {
+  std::vector<std::int32_t> before = way.order;
   // Of those that come at once, what lives longest first: what is there to the end of time lies in the order in which it goes, so that what it leaves is one room.
   std::sort(way.order.begin(), way.order.end(), [&](std::int32_t a, std::int32_t b) {
     if (way.turn[at(a)] != way.turn[at(b)]) return way.turn[at(a)] < way.turn[at(b)];
@@ -77,37 +82,48 @@ bool Sweeps::sweep(Way& way, const Limit& limit) {
     if (x.last != y.last) return x.last > y.last;
     return x.height != y.height ? x.height > y.height : a < b;
   });
+  const auto other = std::mismatch(way.order.begin(), way.order.end(), before.begin()).first;
+  return std::min(static_cast<std::size_t>(other - way.order.begin()) / kBetweenStates, way.states.size()) *
+         kBetweenStates;
+}
+
+bool Sweeps::sweep(Way& way, const Limit& limit) {
+  std::size_t k = same_as_before(way);
+  if (k > 0) {
+    k -= kBetweenStates;
+    way.now = way.states[k / kBetweenStates];
+  } else {
+    way.now = {};
+  }
+  way.states.resize(k / kBetweenStates);
+  way.offsets.resize(way.lives.size(), -1);
   first_left_.resize(way.order.size());
   std::int32_t first = std::numeric_limits<std::int32_t>::max();
-  for (std::size_t k = way.order.size(); k-- > 0;)
-    first_left_[k] = first = std::min(first, way.lives[at(way.order[k])].first);
-  placed_.clear();
-  out_.clear();
-  height_out_ = 0;
-  offsets_.assign(way.lives.size(), -1);
-  for (std::size_t k = 0; k < way.order.size(); ++k) {
+  for (std::size_t j = way.order.size(); j-- > 0;)
+    first_left_[j] = first = std::min(first, way.lives[at(way.order[j])].first);
+  std::vector<Placed>& placed = way.now.placed;
+  for (; k < way.order.size(); ++k) {
     if (k % kToLook == 0 && limit.time_is_up()) return false;
-    if (k % kToPrune == 0)
-      std::erase_if(placed_, [&](const Placed& p) { return p.last < first_left_[k]; });
+    if (k % kToPrune == 0) std::erase_if(placed, [&](const Placed& p) { return p.last < first_left_[k]; });
+    if (k % kBetweenStates == 0) way.states.push_back(way.now);
     const std::int32_t item = way.order[k];
     const Life& life = way.lives[at(item)];
-    worked(static_cast<double>(placed_.size()), kSecondsALook);
-    const Units offset = find_room(life);
+    worked(static_cast<double>(placed.size()), kSecondsALook);
+    const Units offset = way.offsets[at(item)] = find_room(life, placed);
     if (offset < 0) {
-      out_.push_back(item);
-      height_out_ += life.height;
+      way.now.out.push_back(item);
+      way.now.height_out += life.height;
       continue;
     }
-    offsets_[at(item)] = offset;
-    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), offset,
-                                    [](Units o, const Placed& p) { return o < p.offset; }),
-                   {life.first, life.last, offset, offset + life.height});
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset,
+                                   [](Units o, const Placed& p) { return o < p.offset; }),
+                  {life.first, life.last, offset, offset + life.height});
   }
-  for (const std::int32_t item : out_) {
+  for (const std::int32_t item : way.now.out) {
     way.turn[at(item)] -= way.sooner[at(item)];
     way.sooner[at(item)] = std::min(2 * way.sooner[at(item)], kSoonest);
   }
-  return out_.empty();
+  return way.now.out.empty();
 }
 
 }  // namespace tidemark::plan::packing

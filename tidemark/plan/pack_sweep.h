@@ -14,15 +14,17 @@ class Sweeps {
  public:
   // An item counts with its largest height all its life.
   Sweeps(const Items& items, Units height);
+  Sweeps(const Sweeps&) = delete;
+  Sweeps& operator=(const Sweeps&) = delete;
 
   Units height() const { return height_; }
   // One more sweep, from the end of time or from its beginning: whether all items have a place. No, too, when the limit came first.
   bool next(const Limit& limit);
   // Of the last sweep, by item; -1: it has none.
-  const std::vector<Units>& offsets() const { return offsets_; }
+  const std::vector<Units>& offsets() const { return last_->offsets; }
   // Those of the last sweep that found no room, and their heights together. Without those that it did not come to.
-  const std::vector<std::int32_t>& out() const { return out_; }
-  Units height_out() const { return height_out_; }
+  const std::vector<std::int32_t>& out() const { return last_->now.out; }
+  Units height_out() const { return last_->now.height_out; }
 
  private:
   struct Life {
@@ -33,24 +35,34 @@ class Sweeps {
     std::int32_t first, last;
     Units offset, end;
   };
+  // How far a sweep has come.
+  struct State {
+    std::vector<Placed> placed;  // by offset; without those that none of the items to come meets
+    std::vector<std::int32_t> out;
+    Units height_out = 0;
+  };
   // Sweeps from one end; time runs backwards in those from the end.
   struct Way {
-    std::vector<Life> lives;            // by item
-    std::vector<double> turn, sooner;   // by item: the section that it comes with, and by how many sooner once it finds no room
-    std::vector<std::int32_t> order;    // of the last sweep
-    Units least_out = 0;                // of its sweeps
+    std::vector<Life> lives;  // by item
+    std::vector<double> turn,
+        sooner;  // by item: the section that it comes with, and by how many sooner once it finds no room
+    std::vector<std::int32_t> order;  // of the last sweep
+    std::vector<Units> offsets;       // likewise
+    State now;
+    std::vector<State>
+        states;           // of the last sweep, now and then: the next one begins where its order is another
+    Units least_out = 0;  // of its sweeps
   };
   Way& choose();
   bool sweep(Way& way, const Limit& limit);
-  Units find_room(const Life& life) const;
+  std::size_t same_as_before(Way& way);
+  Units find_room(const Life& life, const std::vector<Placed>& placed) const;
 
   Units height_;
   Way ways_[2];
-  std::int64_t count_ = 0;  // of sweeps
-  std::vector<Placed> placed_;  // by offset; without those that none of the items to come meets
-  std::vector<Units> offsets_;
-  std::vector<std::int32_t> out_, first_left_;  // the latter: of those from a place in the order on, the first section of all
-  Units height_out_ = 0;
+  Way* last_ = ways_;
+  std::int64_t count_ = 0;                // of sweeps
+  std::vector<std::int32_t> first_left_;  // of those from a place in the order on, the first section of all
 };
 
 }  // namespace tidemark::plan::packing

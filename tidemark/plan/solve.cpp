@@ -394,10 +394,9 @@ class Solver {
         offsets_.fill_holes(runs);
         break;
       }
-      if (offsets_.needs_ballast()) {
-        offsets_.fill_with_ballast(runs);
-        if (offsets_.packed) break;
-      }
+      const bool needs_ballast = k == 0 && offsets_.needs_ballast();
+      if (needs_ballast) offsets_.fill_with_ballast(runs);
+      if (needs_ballast && offsets_.packed) break;
       const bool may_arrange = offsets_.may_arrange(runs);
       const double left = kUntilBound - limit_.elapsed() / options_.time_limit,
                    share = std::min(limit_.fraction() > kLate ? 0.14 : 0.08, std::max(kLeastToPack, left));
@@ -407,7 +406,7 @@ class Solver {
         offsets_.fill_holes(runs);
         break;
       }
-      if (plan.peak > budget_ && offsets_.may_ballast() && !offsets_.needs_ballast()) {
+      if (plan.peak > budget_ && k == 0 && !needs_ballast && offsets_.may_ballast()) {
         offsets_.least_packed = std::min(offsets_.least_packed, plan.peak);
         offsets_.fill_with_ballast(runs);
         if (offsets_.packed) break;

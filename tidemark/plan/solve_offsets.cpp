@@ -87,11 +87,9 @@ bool Offsets::surely_has_holes(const std::vector<TaskId>& runs) {
 
 bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
   if (of_.budget >= kNoLimit) return false;
+  if (!may_arrange(runs) && may_ballast()) return sweeps_leave_holes(runs);
   const double over = over_when_packed(runs);
-  if (!can_arrange_) {
-    ballast_ = may_ballast() && over > kHoles;
-    return ballast_ || over > kFar;
-  }
+  if (!can_arrange_) return over > kFar;
   if (over > kHoles) fewer_ = fewer_for(runs);
   // Where the order does nearly all, the search goes on as if there were no offsets: it is the better for being one.
   holes_ = fewer_ > kEasy;
@@ -183,37 +181,50 @@ void Offsets::fill_with_fewer(std::vector<TaskId> from) {
 }
 
 bool Offsets::may_ballast() const {
-  return of_.budget < kNoLimit && !of_.model.has_copies() && of_.options.recompute && of_.model.tasks <= kMostForBallast;
+  return of_.budget < kNoLimit && !of_.model.has_copies() && of_.options.recompute &&
+         of_.model.tasks <= kMostForBallast;
+}
+
+bool Offsets::sweeps_leave_holes(const std::vector<TaskId>& runs) {
+  Plan plan = plan_of(of_.problem, of_.model, runs);
+  Ballast none(of_.problem, of_.model, of_.budget - of_.model.base);
+  ballast_ = !none.place(plan, kSweepsToProbe, sweeps_limit());
+  if (!ballast_ && (!packed || plan.seconds < packed->seconds)) packed = std::move(plan);
+  return ballast_;
+}
+
+Limit Offsets::sweeps_limit() {
+  Limit limit(of_.options.effort >= 0 ? of_.options.time_limit : kToSweep * of_.options.time_limit, -1);
+  limit.ask([this] { return of_.go_on("offsets", nullptr); });
+  return limit;
 }
 
 // What found offsets is searched on from, with the same ballast: a faster plan may find them too.
 void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
   const bool counted = of_.options.effort >= 0;
-  const auto arena = static_cast<double>(of_.budget - of_.model.base);
-  Ballast ballast(of_.problem, of_.model, of_.budget - of_.model.base);
-  double part = kBallast;
+  const Bytes arena = of_.budget - of_.model.base;
+  Ballast ballast(of_.problem, of_.model, arena);
   for (int k = 0; k < kBallasts; ++k) {
+    // A plan first, if need be later than all that should end.
+    const bool late = counted ? of_.limit.fraction() >= 1 : seconds_left() <= 0;
+    if (of_.stopped || (late && (packed || k >= kSureBallasts))) return;
     Plan plan = plan_of(of_.problem, of_.model, runs);
-    if (!packed || plan.seconds < packed->seconds) {
-      Limit limit(counted ? of_.options.time_limit : kToSweep * of_.options.time_limit, -1);
-      limit.ask([this] { return of_.go_on("offsets", nullptr); });
-      if (ballast.place(plan, kSweepsATry, limit))
+    const bool faster = !packed || plan.seconds < packed->seconds;
+    Bytes more = 0;
+    if (faster) {
+      if (ballast.place(plan, kSweepsATry, sweeps_limit()))
         packed = std::move(plan);
-      else if (!ballast.knows())
-        return;
       else
-        ballast.add(static_cast<Bytes>(part * arena));
+        more = arena / (k == 0 || late ? kMostBallast : kBallast);
     }
     std::vector<TaskId> next;
-    for (int tries = 0; next.empty() && tries < kLighter; ++tries) {
-      if (of_.stopped || (counted ? of_.limit.fraction() >= 1 : seconds_left() <= 0)) return;
-      next = search_below(ballast.model(), of_.budget, runs, packed ? kToRaise * seconds_left() : kToBallast * of_.options.time_limit,
-                          kToRaise, static_cast<std::uint64_t>(k) + 1, false);
-      if (!next.empty() || packed) break;
-      // No plan has that many fewer everywhere where places are missing.
-      ballast.take_back();
-      ballast.add(static_cast<Bytes>((part /= 2) * arena));
+    for (int tries = 0; next.empty() && tries < kLighter; ++tries, more /= 2) {
+      ballast.set(more);
+      next = search_below(ballast.model(), of_.budget, runs,
+                          packed ? kToRaise * seconds_left() : kToBallast * of_.options.time_limit, kToRaise,
+                          static_cast<std::uint64_t>(k) + 1, false);
     }
+    // Not even a little fewer are to be had where places are missing.
     if (next.empty()) return;
     runs = std::move(next);
   }

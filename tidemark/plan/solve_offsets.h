@@ -57,11 +57,13 @@ class Offsets {
   Bytes least_packed = std::numeric_limits<Bytes>::max();  // of plans with offsets
 
  private:
+  bool sweeps_leave_holes(const std::vector<TaskId>& runs);
+  Limit sweeps_limit();
   double over_when_packed(const std::vector<TaskId>& runs);
   double fewer_for(const std::vector<TaskId>& runs);
   double seconds_left() const;
-  std::vector<TaskId> search_below(const Model& model, Bytes live, const std::vector<TaskId>& from, double seconds,
-                                   double share, std::uint64_t again, bool anew);
+  std::vector<TaskId> search_below(const Model& model, Bytes live, const std::vector<TaskId>& from,
+                                   double seconds, double share, std::uint64_t again, bool anew);
   void fill_with_fewer(std::vector<TaskId> from);
   Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful);
 

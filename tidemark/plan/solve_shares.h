@@ -68,10 +68,11 @@ inline constexpr std::int32_t kMostForChain = 2000;
 // Tasks, to look for another order with or without dives, and how many of these a try should have time for.
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
-// Where offsets are looked for by sweeps with ballast: tries, sweeps of each and how long these take at most, of the time limit; of the arena, the ballast that a try adds; how often
-// half as much is tried where none has so much; how long a plan with it is searched for, of the time limit, while there are no offsets; and tasks.
-inline constexpr int kBallasts = 40, kSweepsATry = 24, kLighter = 4;
-inline constexpr double kToSweep = 0.15, kBallast = 0.003, kToBallast = 0.05;
+// Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those that show whether any is needed, and how long they take at most, of the
+// time limit; the part of the arena that a try adds, and the first or one that is late; how often half as much is tried where no plan has so much; how long one with it is searched for, of the time limit, while there are no offsets; and tasks.
+inline constexpr int kBallasts = 40, kSureBallasts = 6, kLighter = 4, kSweepsATry = 24, kSweepsToProbe = 8;
+inline constexpr double kToSweep = 0.15, kToBallast = 0.05;
+inline constexpr Bytes kBallast = 330, kMostBallast = 200;
 inline constexpr std::int32_t kMostForBallast = 10'000;
 // Tasks, for plans of greedy ways as starts beside copies; and beyond which the plan is one start made well.
 inline constexpr std::int32_t kMostForGreedy = 500, kMostForThreads = 20000;
