@@ -72,9 +72,9 @@ Units Sweeps::find_room(const Life& life, const std::vector<Placed>& placed) con
   return best_floor < 0 || life.first == 0 ? best_floor : best_ceiling - life.height;
 }
 
-// Puts the items in order. How many come as in the last sweep, up to where its state is known.
+// Puts the items in order. How many come as in the last sweep, down to where its state is known.
 std::size_t Sweeps::same_as_before(Way& way) {
-  std::vector<std::int32_t> before = way.order;
+  const std::vector<std::int32_t> before = way.order;
   // Of those that come at once, what lives longest first: what is there to the end of time lies in the order in which it goes, so that what it leaves is one room.
   std::sort(way.order.begin(), way.order.end(), [&](std::int32_t a, std::int32_t b) {
     if (way.turn[at(a)] != way.turn[at(b)]) return way.turn[at(a)] < way.turn[at(b)];
@@ -82,19 +82,19 @@ std::size_t Sweeps::same_as_before(Way& way) {
     if (x.last != y.last) return x.last > y.last;
     return x.height != y.height ? x.height > y.height : a < b;
   });
+  if (way.states.empty()) return 0;
   const auto other = std::mismatch(way.order.begin(), way.order.end(), before.begin()).first;
-  return std::min(static_cast<std::size_t>(other - way.order.begin()) / kBetweenStates, way.states.size()) *
+  return std::min(static_cast<std::size_t>(other - way.order.begin()) / kBetweenStates,
+                  way.states.size() - 1) *
          kBetweenStates;
 }
 
 bool Sweeps::sweep(Way& way, const Limit& limit) {
   std::size_t k = same_as_before(way);
-  if (k > 0) {
-    k -= kBetweenStates;
-    way.now = way.states[k / kBetweenStates];
-  } else {
+  if (way.states.empty())
     way.now = {};
-  }
+  else
+    way.now = way.states[k / kBetweenStates];
   way.states.resize(k / kBetweenStates);
   way.offsets.resize(way.lives.size(), -1);
   first_left_.resize(way.order.size());
