@@ -21,9 +21,11 @@ bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
   before_ = heavy_.workspace;
   at_.clear();
   where_.clear();
+  bytes_out_ = 0;
   for (const Step& step : plan.steps) at_.push_back(step.kind == Step::Kind::run ? step.id : -1);
   if (items.lower_bound > height) return false;
-  Sweeps sweeps(items, height);
+  // They fill what there is, so there is not much more than enough.
+  Sweeps sweeps(items, std::min(height, items.lower_bound + items.lower_bound / 16));
   Units least = std::numeric_limits<Units>::max();
   for (int k = 0; k < most_sweeps; ++k) {
     if (sweeps.next(limit)) {
@@ -34,6 +36,7 @@ bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
     if (limit.time_is_up()) break;
     if (sweeps.height_out() >= least) continue;
     least = sweeps.height_out();
+    bytes_out_ = least * problem_->align;
     where_.clear();
     for (const std::int32_t out : sweeps.out()) {
       const Item& item = items.items[static_cast<std::size_t>(out)];

@@ -19,6 +19,7 @@ class Ballast {
   const Model& model() const { return heavy_; }
   // Offsets inside the arena for a plan without, by at most so many sweeps. No: it remembers what found no place in the sweep that left least out.
   bool place(Plan& plan, int most_sweeps, const Limit& limit);
+  Bytes bytes_out() const { return bytes_out_; }  // of that; 0: no sweep came to its end
   // So many bytes more than when `place` was asked, for the tasks that run while that lives.
   void set(Bytes more);
 
@@ -33,6 +34,7 @@ class Ballast {
   std::vector<Bytes> before_;
   std::vector<TaskId> at_;
   std::vector<Range> where_;
+  Bytes bytes_out_ = 0;
 };
 
 }  // namespace tidemark::plan

@@ -39,8 +39,8 @@ class Driver {
   Layout run() {
     bound_ = items_.lower_bound;
     if (items_.items.empty()) return {};
-    // Where nothing else is of use, a sweep or two answer before all rules have.
-    if (aim_ && bound_ <= target_ && ejection_pays()) sweep_round(0);
+    // Where nothing else is of use, a sweep or two answer before all rules have. They fill what there is: with more than enough, rules leave the arena smaller.
+    if (aim_ && bound_ <= target_ && target_ <= bound_ + bound_ / 16 && ejection_pays()) sweep_round(0);
     if (!best_.offsets.empty()) return std::move(best_);
     greedy();
     if (done()) return std::move(best_);

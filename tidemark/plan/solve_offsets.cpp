@@ -188,8 +188,12 @@ bool Offsets::may_ballast() const {
 bool Offsets::sweeps_leave_holes(const std::vector<TaskId>& runs) {
   Plan plan = plan_of(of_.problem, of_.model, runs);
   Ballast none(of_.problem, of_.model, of_.budget - of_.model.base);
-  ballast_ = !none.place(plan, kSweepsToProbe, sweeps_limit());
-  if (!ballast_ && (!packed || plan.seconds < packed->seconds)) packed = std::move(plan);
+  if (none.place(plan, kSweepsToProbe, sweeps_limit())) {
+    if (!packed || plan.seconds < packed->seconds) packed = std::move(plan);
+    return false;
+  }
+  ballast_ =
+      static_cast<double>(none.bytes_out()) > kHoles * static_cast<double>(of_.budget - of_.model.base);
   return ballast_;
 }
 
@@ -209,17 +213,16 @@ void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
     const bool late = counted ? of_.limit.fraction() >= 1 : seconds_left() <= 0;
     if (of_.stopped || (late && (packed || k >= kSureBallasts))) return;
     Plan plan = plan_of(of_.problem, of_.model, runs);
-    const bool faster = !packed || plan.seconds < packed->seconds;
     Bytes more = 0;
-    if (faster) {
+    if (!packed || plan.seconds < packed->seconds) {
       if (ballast.place(plan, kSweepsATry, sweeps_limit()))
         packed = std::move(plan);
       else
         more = arena / (k == 0 || late ? kMostBallast : kBallast);
     }
     std::vector<TaskId> next;
-    for (int tries = 0; next.empty() && tries < kLighter; ++tries, more /= 2) {
-      ballast.set(more);
+    for (int tries = 0; next.empty() && tries < (more > 0 ? kLighter : 1); ++tries, more /= 2) {
+      if (more > 0) ballast.set(more);
       next = search_below(ballast.model(), of_.budget, runs,
                           packed ? kToRaise * seconds_left() : kToBallast * of_.options.time_limit, kToRaise,
                           static_cast<std::uint64_t>(k) + 1, false);
