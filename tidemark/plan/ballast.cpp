@@ -6,7 +6,6 @@
 
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/finish.h"
-#include "tidemark/plan/pack_sweep.h"
 
 namespace tidemark::plan {
 
@@ -26,6 +25,7 @@ bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
   if (items.lower_bound > height) return false;
   // They fill what there is, so there is not much more than enough.
   Sweeps sweeps(items, std::min(height, items.lower_bound + items.lower_bound / 16));
+  recall(plan, items, sweeps);
   Units least = std::numeric_limits<Units>::max();
   for (int k = 0; k < most_sweeps; ++k) {
     if (sweeps.next(limit)) {
@@ -44,7 +44,34 @@ bool Ballast::place(Plan& plan, int most_sweeps, const Limit& limit) {
                         items.moments[static_cast<std::size_t>(item.end)]});
     }
   }
+  remember(plan, items, sweeps);
   return false;
+}
+
+// Each by its buffer and which of its makings it is.
+template <typename Each>
+void Ballast::for_each_making(const Plan& plan, const Items& items, const Each& each) {
+  std::vector<std::size_t> makings(problem_->buffers.size(), 0);
+  leads_.resize(problem_->buffers.size());
+  for (std::size_t i = 0; i < plan.placements.size(); ++i) {
+    const BufferId b = plan.placements[i].buffer;
+    if (b < 0 || items.item_of[i] < 0) continue;
+    auto& leads = leads_[static_cast<std::size_t>(b)];
+    const std::size_t making = makings[static_cast<std::size_t>(b)]++;
+    if (leads.size() <= making) leads.resize(making + 1, {0, 0});
+    each(static_cast<std::size_t>(items.item_of[i]), leads[making]);
+  }
+}
+
+void Ballast::recall(const Plan& plan, const Items& items, Sweeps& sweeps) {
+  Sweeps::Leads leads(items.items.size(), {0, 0});
+  for_each_making(plan, items, [&](std::size_t item, const auto& lead) { leads[item] = lead; });
+  sweeps.set_leads(leads);
+}
+
+void Ballast::remember(const Plan& plan, const Items& items, const Sweeps& sweeps) {
+  const Sweeps::Leads leads = sweeps.leads();
+  for_each_making(plan, items, [&](std::size_t item, auto& lead) { lead = leads[item]; });
 }
 
 void Ballast::set(Bytes more) {

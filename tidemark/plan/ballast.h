@@ -4,12 +4,10 @@
 #pragma once
 
 #include "tidemark/plan/model.h"
-#include "tidemark/plan/pack_items.h"
+#include "tidemark/plan/pack_sweep.h"
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::plan {
-
-class Limit;
 
 class Ballast {
  public:
@@ -27,6 +25,11 @@ class Ballast {
   struct Range {
     std::int64_t begin, end;  // steps
   };
+  template <typename Each>
+  void for_each_making(const Plan& plan, const packing::Items& items, const Each& each);
+  void recall(const Plan& plan, const packing::Items& items, packing::Sweeps& sweeps);
+  void remember(const Plan& plan, const packing::Items& items, const packing::Sweeps& sweeps);
+
   const Problem* problem_;
   Bytes arena_;
   Model heavy_;
@@ -35,6 +38,8 @@ class Ballast {
   std::vector<TaskId> at_;
   std::vector<Range> where_;
   Bytes bytes_out_ = 0;
+  std::vector<packing::Sweeps::Leads>
+      leads_;  // by buffer and making: what sweeps of the last plan had learned
 };
 
 }  // namespace tidemark::plan

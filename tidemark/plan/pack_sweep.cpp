@@ -38,6 +38,18 @@ Sweeps::Sweeps(const Items& items, Units height) : height_(height) {
   }
 }
 
+Sweeps::Leads Sweeps::leads() const {
+  Leads leads(ways_[0].lives.size());
+  for (std::size_t w = 0; w < 2; ++w)
+    for (std::size_t i = 0; i < leads.size(); ++i) leads[i][w] = ways_[w].lives[i].first - ways_[w].turn[i];
+  return leads;
+}
+
+void Sweeps::set_leads(const Leads& leads) {
+  for (std::size_t w = 0; w < 2; ++w)
+    for (std::size_t i = 0; i < leads.size(); ++i) ways_[w].turn[i] = ways_[w].lives[i].first - leads[i][w];
+}
+
 // The one that came nearer, most of the time: which it is differs from program to program.
 Sweeps::Way& Sweeps::choose() {
   const std::size_t near = ways_[1].least_out < ways_[0].least_out ? 1 : 0;

@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/pack_items.h"
 
@@ -25,6 +27,10 @@ class Sweeps {
   // Those of the last sweep that found no room, and their heights together. Without those that it did not come to.
   const std::vector<std::int32_t>& out() const { return last_->now.out; }
   Units height_out() const { return last_->now.height_out; }
+  // By item: how many sections sooner it comes by now than its life says, in sweeps from the end and from the beginning; for sweeps of a set that is nearly the same, to begin with.
+  using Leads = std::vector<std::array<double, 2>>;
+  Leads leads() const;
+  void set_leads(const Leads& leads);
 
  private:
   struct Life {

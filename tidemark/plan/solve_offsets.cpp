@@ -218,7 +218,7 @@ void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
       if (ballast.place(plan, kSweepsATry, sweeps_limit()))
         packed = std::move(plan);
       else
-        more = arena / (k == 0 || late ? kMostBallast : kBallast);
+        more = arena / (k < kToMostBallast ? kBallast : kMostBallast);
     }
     std::vector<TaskId> next;
     for (int tries = 0; next.empty() && tries < (more > 0 ? kLighter : 1); ++tries, more /= 2) {

@@ -69,10 +69,13 @@ inline constexpr std::int32_t kMostForChain = 2000;
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
 // Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those that show whether any is needed, and how long they take at most, of the
-// time limit; the part of the arena that a try adds, and the first or one that is late; how often half as much is tried where no plan has so much; how long one with it is searched for, of the time limit, while there are no offsets; and tasks.
-inline constexpr int kBallasts = 40, kSureBallasts = 6, kLighter = 4, kSweepsATry = 24, kSweepsToProbe = 8;
-inline constexpr double kToSweep = 0.15, kToBallast = 0.05;
-inline constexpr Bytes kBallast = 330, kMostBallast = 200;
+// time limit; the part of the arena that a try adds, and from which try on it is the larger one; how often half as much is tried where no plan has so much; how long one with it is searched for,
+// of the time limit, while there are no offsets; and tasks.
+inline constexpr int kBallasts = 40, kSureBallasts = 9, kSweepsATry = 14, kSweepsToProbe = 8;
+inline constexpr double kToSweep = 0.15;
+inline constexpr Bytes kBallast = 330, kMostBallast = 250;
+inline constexpr int kToMostBallast = 6, kLighter = 4;
+inline constexpr double kToBallast = 0.06;
 inline constexpr std::int32_t kMostForBallast = 10'000;
 // Tasks, for plans of greedy ways as starts beside copies; and beyond which the plan is one start made well.
 inline constexpr std::int32_t kMostForGreedy = 500, kMostForThreads = 20000;
