@@ -39,19 +39,19 @@ class Driver {
   Layout run() {
     bound_ = items_.lower_bound;
     if (items_.items.empty()) return {};
-    // Where nothing else is of use, a sweep or two answer before all rules have. They fill what there is: with more than enough, rules leave the arena smaller.
-    if (aim_ && bound_ <= target_ && target_ <= bound_ + bound_ / 16 && ejection_pays()) sweep_round(0);
+    // Where nothing else is of use, a sweep or two answer before all rules have. They fill what there is: with more than enough, or few items, rules leave the arena smaller.
+    const bool tight = aim_ && bound_ <= target_ && target_ <= bound_ + bound_ / 16;
+    if (tight && is_many() && looking_pays()) sweep_round(0);
     if (!best_.offsets.empty()) return std::move(best_);
     greedy();
-    if (done()) return std::move(best_);
-    if (!aim_ && ejection_pays()) sweep_round(0);
+    if (!done() && !sweeps_ && looking_pays()) sweep_round(0);
     if (done()) return std::move(best_);
     std::optional<Exact> exact;
     if (exact_pays(items_)) exact.emplace(items_);
     const Orders orders(items_);
     // The exact search gets to an end with few items, as a rule, and hardly ever with very many.
-    const bool few = aim_ || items_.items.size() <= 500, many = !aim_ && items_.items.size() > 1500;
-    if (many && ejection_pays()) eject_round(0);
+    const bool few = aim_ || items_.items.size() <= 500;
+    if (!aim_ && is_many() && looking_pays()) eject_round(0);
     if (done()) return std::move(best_);
     // A sixteenth above the bound is within reach of a dive or two nearly always: an answer in milliseconds.
     if (exact && bound_ + bound_ / 16 < best_.height)
@@ -61,8 +61,8 @@ class Driver {
     if (exact && !aim_ && !few) attempt(*exact, orders, bound_, dive(), Orders::kNamed, 0);
     for (std::int64_t round = 0; !done(); ++round) {
       if (exact && few) exact_round(*exact, orders, round);
-      if (ejection_pays() && round > 0) sweep_round(round);
-      if (ejection_pays()) eject_round(round);
+      if (looking_pays() && round > 0) sweep_round(round);
+      if (looking_pays()) eject_round(round);
       if (exact && !few) exact_round(*exact, orders, round);
       improve_round(exact ? std::int64_t{2000} << std::min<std::int64_t>(round, 40) : std::int64_t{1} << 60);
     }
@@ -113,8 +113,10 @@ class Driver {
 
   static constexpr std::int64_t kSweeps = 8;  // of the first round
 
-  // Each place looked for takes a look at all items.
-  bool ejection_pays() const { return items_.items.size() <= 10'000; }
+  bool is_many() const { return items_.items.size() > 1500; }
+
+  // Each place that an ejection looks for takes a look at all items, one of a sweep at all that live by then.
+  bool looking_pays() const { return items_.items.size() <= 10'000; }
 
   // It ends soon or is lost: a few tries each round, longer ones the next.
   void eject_round(std::int64_t round) {
