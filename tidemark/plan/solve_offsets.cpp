@@ -215,14 +215,16 @@ void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
     Plan plan = plan_of(of_.problem, of_.model, runs);
     Bytes more = 0;
     if (!packed || plan.seconds < packed->seconds) {
-      if (ballast.place(plan, kSweepsATry, sweeps_limit()))
+      if (ballast.place(plan, k < kToMostBallast ? kSweepsATry : kMostSweepsATry, sweeps_limit()))
         packed = std::move(plan);
       else
         more = arena / (k < kToMostBallast ? kBallast : kMostBallast);
     }
     std::vector<TaskId> next;
-    for (int tries = 0; next.empty() && tries < (more > 0 ? kLighter : 1); ++tries, more /= 2) {
-      if (more > 0) ballast.set(more);
+    const bool adds = more > 0;
+    for (int tries = adds ? kLighter : 0; next.empty() && tries >= 0; --tries, more /= 2) {
+      // In the end nothing more: another plan with the ballast that this one has.
+      if (adds) ballast.set(tries > 0 ? more : 0);
       next = search_below(ballast.model(), of_.budget, runs,
                           packed ? kToRaise * seconds_left() : kToBallast * of_.options.time_limit, kToRaise,
                           static_cast<std::uint64_t>(k) + 1, false);

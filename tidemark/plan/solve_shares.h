@@ -68,10 +68,11 @@ inline constexpr std::int32_t kMostForChain = 2000;
 // Tasks, to look for another order with or without dives, and how many of these a try should have time for.
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
-// Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those that show whether any is needed, and how long they take at most, of the
-// time limit; the part of the arena that a try adds, and from which try on it is the larger one; how often half as much is tried where no plan has so much; how long one with it is searched for,
-// of the time limit, while there are no offsets; and tasks.
-inline constexpr int kBallasts = 40, kSureBallasts = 9, kSweepsATry = 14, kSweepsToProbe = 8;
+// Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those of a late one, those that show whether any is needed, and how long they
+// take at most, of the time limit; the part of the arena that a try adds, that of a late one, and which is late; how often half as much is tried where no plan has so much; how long one with it
+// is searched for, of the time limit, while there are no offsets; and tasks.
+inline constexpr int kBallasts = 40, kSureBallasts = 12, kSweepsATry = 14, kMostSweepsATry = 40,
+                     kSweepsToProbe = 8;
 inline constexpr double kToSweep = 0.15;
 inline constexpr Bytes kBallast = 330, kMostBallast = 250;
 inline constexpr int kToMostBallast = 6, kLighter = 4;
