@@ -74,7 +74,7 @@ class Planning(Cli):
         for text in ["{}", "[]", "3", '{"format": "tidemark-problem", "version": 1}', '{"format": 7}']:
             self.says(WRONG, "not a plan", "check", self.chain, self.file("other.json", text))
         self.says(WRONG, "not a plan", "check", self.chain, self.chain)
-        for value, why in ("[" * 100 + "]" * 100, "nested deeper"), ("1e400", "out of range"):
+        for value, why in ("[" * 2000 + "]" * 2000, "nested deeper"), ("1e400", "out of range"):
             self.says(WRONG, why, "check", self.chain, self.file("unread.json", '{"format": "tidemark-plan", "proof": %s}' % value))
         self.says(NO, "version", "check", self.chain, self.file("other.json", '{"format": "tidemark-plan", "version": 9}'))
         self.run_it("plan", self.folder.name, "--budget", "60%", code=WRONG)

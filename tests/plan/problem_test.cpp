@@ -147,7 +147,8 @@ TEST(NotOfFormat, SaysWhyNot) {
     return not_of_format(R"({"format": "tidemark-plan", "version": 1, "x": )" + rest + "}", "tidemark-plan");
   };
   EXPECT_EQ(of("0"), "");
-  EXPECT_THAT(of(std::string(100, '[') + std::string(100, ']')), HasSubstr("nested deeper than 64 levels"));
+  EXPECT_THAT(of(std::string(2000, '[') + std::string(2000, ']')),
+              HasSubstr("nested deeper than 1024 levels"));
   EXPECT_THAT(of("1e400"), HasSubstr("a number is out of range"));
   EXPECT_THAT(of("123456789012345678901234567890"), HasSubstr("a number is out of range"));
   EXPECT_THAT(of("[1"), HasSubstr("expected ',' or ']'"));

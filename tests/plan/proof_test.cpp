@@ -122,7 +122,7 @@ TEST(Proof, links_are_what_they_are) {
   EXPECT_NE(verify_proof(without, claim(r, budget)), "") << "links without tiers";
 }
 
-// Every row of a proof left out in turn, and every name misspelt.
+// Every list of a proof left out in turn, and every name misspelt.
 TEST(Proof, nothing_can_be_left_out_or_misspelt) {
   const Problem p = mirror(7);
   const BoundResult r = bound(p, {.budget = 450, .time_limit = 1e9, .effort = 2000, .stages = false});
@@ -137,14 +137,16 @@ TEST(Proof, nothing_can_be_left_out_or_misspelt) {
     ++names;
   }
   EXPECT_GT(names, 6);
-  for (const char* list : {"need", "keep", "prices"}) {
+  for (const std::string list : {"\"need\"", "\"keep\"", "\"moments\": [[", "\"cases\""}) {
     const std::size_t begin = json.find(list);
     if (begin == std::string::npos) continue;
     Plan plan = claim(r, 450);
     const std::size_t open = json.find('[', begin);
-    const std::size_t close = json.find(std::string(list) == "prices" ? "]" : "]]", open);
-    plan.proof.json.replace(open, close - open + (std::string(list) == "prices" ? 1 : 2), "[]");
-    EXPECT_NE(verify_proof(p, plan), "") << list;
+    std::size_t close = open;
+    for (int depth = 0; close == open || depth > 0; ++close)
+      depth += json[close] == '[' ? 1 : json[close] == ']' ? -1 : 0;
+    plan.proof.json.replace(open, close - open, "[]");
+    EXPECT_NE(verify_proof(p, plan), "") << list << "\n" << plan.proof.json;
   }
 }
 
@@ -174,7 +176,7 @@ TEST(Proof, no_changed_number_proves_more) {
   EXPECT_GT(4 * refused, tried);  // the others are digits that matter less than the tolerance
 }
 
-TEST(Proof, a_missing_leaf_is_noticed) {
+TEST(Proof, a_missing_case_is_noticed) {
   Problem p = mirror(9);
   p.buffers[3].bytes = 230;
   p.buffers[5].bytes = 170;
@@ -183,16 +185,19 @@ TEST(Proof, a_missing_leaf_is_noticed) {
   ASSERT_GT(r.leaves, 2);
   const std::string& json = r.proof.json;
   ASSERT_EQ(verify_proof(p, claim(r, budget)), "");
-  std::vector<std::size_t> lines;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i] == '\n') lines.push_back(i);
-  }
-  ASSERT_EQ(static_cast<int>(lines.size()), r.leaves);
-  for (std::size_t l = 0; l + 1 < lines.size(); ++l) {
+  int tried = 0;
+  for (std::size_t i = json.find("\n{"); i != std::string::npos; i = json.find("\n{", i + 1)) {
+    if (json.substr(i + 2, 6) == "\"task\"" || i > json.find("\"peak\"")) continue;  // a moment; no case
     Plan plan = claim(r, budget);
-    plan.proof.json.erase(lines[l], lines[l + 1] - lines[l]);
-    EXPECT_NE(verify_proof(p, plan), "") << "without leaf " << l;
+    std::size_t close = json.find('}', i) + 1;
+    if (json[close] == ',') ++close;
+    plan.proof.json.erase(i, close - i);
+    if (const std::size_t comma = plan.proof.json.find(",]"); comma != std::string::npos)
+      plan.proof.json.erase(comma, 1);
+    EXPECT_NE(verify_proof(p, plan), "") << "without case " << tried;
+    ++tried;
   }
+  EXPECT_EQ(tried, r.leaves);
 }
 
 TEST(Proof, hostile_text_is_refused_without_a_crash) {
@@ -202,8 +207,8 @@ TEST(Proof, hostile_text_is_refused_without_a_crash) {
   plan.seconds_bound = 100;
   for (const char* text :
        {"", "{", "[]", "null", "{\"seconds\": 3}", "{\"seconds\": {\"leaves\": []}}", "{\"x\": {}}",
-        R"({"version": 2, "seconds": 3})", R"({"version": 2, "seconds": {"leaves": []}})",
-        R"({"version": 2, "x": {}})", R"({"version": 2})", R"({"version": 2, "seconds": {"end": true}})"}) {
+        R"({"version": 3, "seconds": 3})", R"({"version": 3, "seconds": {"cases": []}})",
+        R"({"version": 3, "x": {}})", R"({"version": 3})", R"({"version": 3, "seconds": {"end": true}})"}) {
     plan.proof.json = text;
     EXPECT_NE(verify_proof(p, plan), "") << text;
   }
@@ -211,65 +216,80 @@ TEST(Proof, hostile_text_is_refused_without_a_crash) {
 
 // Each row that is not what it says, and the words that refuse it.
 TEST(Proof, rows_are_refused_by_name) {
-  const Problem p = mirror(4);  // task 5 reads values 3 and 5 and makes 6; 6 reads 2 and 6; 7 is behind them
-  const auto verdict = [&](const std::string& moments, const std::string& leaves,
-                           const std::string& more = "\"unit_exponent\": -50") {
+  const Problem p = mirror(4);  // task 5 reads buffers 3 and 5 and makes 6; 6 reads 2 and 6; 7 is behind them
+  const auto verdict = [&](const std::string& moments, const std::string& seconds,
+                           const std::string& unit = "-50") {
     Plan plan;
     plan.budget = 300;
     plan.seconds_bound = 1;
-    plan.proof.json = R"({"version": 2, "seconds": {)" + more + R"(, "moments": [)" + moments +
-                      R"(], "leaves": [)" + leaves + "]}}";
+    plan.proof.json = R"({"version": 3, "unit_exponent": )" + unit + R"(, "moments": [)" + moments +
+                      R"(], "seconds": )" + seconds + "}";
     return verify_proof(p, plan);
   };
   const auto expect = [](const std::string& verdict, const char* words) {
     EXPECT_NE(verdict.find(words), std::string::npos) << verdict << " lacks " << words;
   };
   const std::string five = R"({"task": 5, "after": [[6, 7]]})";
-  const auto leaf = [](const std::string& rows) { return R"({"prices": [[0, 0]])" + rows + "}"; };
+  const auto leaf = [](const std::string& rows) { return R"({"moments": [[0, 0, 0]])" + rows + "}"; };
   EXPECT_EQ(verdict(five, leaf("")), "") << "else what follows says nothing";
   EXPECT_EQ(verdict(R"({"task": 5})", leaf(R"(, "need": [[1, 1, 6, 2, 5]])")), "");
 
   expect(verdict(R"({"task": -1})", leaf("")), "-1");
   expect(verdict(R"({"after": []})", leaf("")), "without a task");
-  expect(verdict(five + "," + five, leaf("")), "does not surely come after");
-  expect(verdict(R"({"task": 7}, {"task": 5})", leaf("")), "does not surely come after");
-  for (const char* after : {"[6, 99]", "[7, 6]", "[6, 6], [6, 7]", "[7, 7], [6, 6]"})
+  const char* two = R"({"moments": [[0, 0, 0], [1, 0, 0]]})";
+  expect(verdict(five + "," + five, two), "does not surely come after");
+  expect(verdict(R"({"task": 7}, {"task": 5})", two), "does not surely come after");
+  EXPECT_EQ(verdict(R"({"task": 5}, {"task": 7})", two), "");
+  for (const char* after : {"[7, 6]", "[6, 6], [6, 7]", "[7, 7], [6, 6]"})
     expect(verdict(R"({"task": 5, "after": [)" + std::string(after) + "]}", leaf("")), "not ranges of tasks");
+  expect(verdict(R"({"task": 5, "after": [[6, 99]]})", leaf("")), "99 is not from 0 to 7");
   for (const char* after : {"[0, 2]", "[4, 7]", "[7, 7]", "[0, 7]"})
     expect(verdict(R"({"task": 5, "after": [)" + std::string(after) + "]}", leaf("")), "can run before");
 
-  expect(verdict(five, R"({"prices": []})"), "not one price");
-  expect(verdict(five, R"({"prices": [[0, 0], [0, 0]]})"), "not one price");
-  expect(verdict(five, R"({"prices": [[-1, 0]]})"), "below 0");
-  expect(verdict(five, R"({"prices": [[1, -1]]})"), "below 0");
-  expect(verdict(five, R"({"prices": [3.1e-13]})"), "not a list");
-  expect(verdict(five, R"({"prices": [[1152921504606846976, 0]]})"), "but the proof gives");
-  expect(verdict(five, leaf(""), "\"unit_exponent\": 1000000000000"), "out of range");
-  expect(verdict(five, leaf(""), "\"unit_exponent\": -1000"), "out of range");
+  expect(verdict(five, R"({"moments": [[1, 0, 0]]})"), "moments: 1 is not from 0 to 0");
+  expect(verdict(five, R"({"moments": [[0, -1, 0]]})"), "-1 is not from 0");
+  expect(verdict(five, R"({"moments": [[0, 1, -1]]})"), "-1 is not from 0");
+  expect(verdict(five, R"({"moments": [3.1e-13]})"), "not a list");
+  expect(verdict(five, R"({"moments": [[0, 1152921504606846976, 0]]})"), "but the proof gives");
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += std::string(i > 0 ? ", " : "") + "[0, 0, 0]";
+  expect(verdict(five, R"({"moments": [)" + many + "]}"), "too many moments");
+  expect(verdict(five, leaf(""), "1000000000000"), "out of range");
+  expect(verdict(five, leaf(""), "-1000"), "out of range");
 
-  for (const char* row : {"[2, 9, 6, 1, 5]", "[1, 1, 99, 1, 5]", "[1, 1, 6, 1, 5]", "[1, 0, 6, 2, 5]",
-                          "[1, 1, 6, 99, 5]", "[0, 2, 6, 2, 5]"})
+  for (const char* row : {"[2, 9, 6, 2, 5]", "[1, 1, 6, 1, 5]", "[1, 0, 6, 2, 5]", "[0, 2, 6, 2, 5]"})
     expect(verdict(five, leaf(R"(, "need": [)" + std::string(row) + "]")), "need: not");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 2, 9223372036854775807]])")), "above 2^60");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 2, -5]])")), "below 0");
+  expect(verdict(five, leaf(R"(, "need": [[1, 1, 99, 1, 5]])")), "need: 99 is not from 0 to 7");
+  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 99, 5]])")), "need: 99 is not from 0 to 8");
+  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 2, 9223372036854775807]])")), "is not from 0 to");
+  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 2, -5]])")), "-5 is not from 0");
   expect(verdict(five, leaf(R"(, "need": [[1, 1, 6]])")), "a row of 3 numbers");
-  expect(verdict(five, leaf(R"(, "keep": [[1, 1, 2, 1, 5]])")), "not an output");
-  for (const char* row : {"[1, 1, 1, 8, 5]", "[1, 1, 3, 8, 5]", "[0, 0, 2, 8, 5]", "[1, 1, 2, 99, 5]"})
+  expect(verdict(five, leaf(R"(, "keep": [[1, 1, 2, 1, 5]])")), "an output at the end");
+  for (const char* row : {"[1, 1, 1, 8, 5]", "[1, 1, 3, 8, 5]", "[0, 0, 2, 8, 5]", "[1, 2, 2, 8, 5]"})
     expect(verdict(five, leaf(R"(, "keep": [)" + std::string(row) + "]")), "keep: not");
-  for (const char* row : {"[1, 0, 1, 5]", "[0, 2, 1, 5]", "[0, 1, 99, 5]"})
+  for (const char* row : {"[1, 0, 1, 5]", "[0, 2, 1, 5]"})
     expect(verdict(five, leaf(R"(, "sum": [)" + std::string(row) + "]")), "sum: not");
-  expect(verdict(five, leaf(R"(, "floors": [[99, 5]])")), "floors: not");
+  expect(verdict(five, leaf(R"(, "sum": [[0, 1, 99, 5]])")), "sum: 99 is not");
+  expect(verdict(five, leaf(R"(, "floors": [[99, 5]])")), "floors: 99 is not");
   expect(verdict(five, leaf(R"(, "links": [[0, 0]])")), "links: not");
 
   const std::string not_shown = "not shown to be";
-  expect(verdict(five, R"({"impossible": true, "prices": [[1, 0]]})"), not_shown.c_str());
+  expect(verdict(five, R"({"impossible": true, "moments": [[0, 1, 0]]})"), not_shown.c_str());
   expect(verdict("", R"({"impossible": true})"), not_shown.c_str());
-  expect(verdict(five, leaf(R"(, "decisions": [[1, 1]])")), "a leaf is missing");
-  expect(verdict(five, ""), "a leaf is missing");
-  expect(verdict(five, leaf("") + "," + leaf("")), "after the last");
-  for (const char* decision : {"[0, 1]", "[2, 1]", "[1, 99]"})
-    expect(verdict(five, leaf(R"(, "decisions": [)" + std::string(decision) + "]")), "decisions: not");
-  EXPECT_EQ(verdict(five, leaf(R"(, "decisions": [[1, 1]])") + "," + leaf("")), "");
+  const auto cases = [](const std::string& by, const std::string& list) {
+    return "{" + by + R"(, "cases": [)" + list + "]}";
+  };
+  const std::string stored = R"("stored": [5, 1])";
+  EXPECT_EQ(verdict(five, cases(stored, leaf("") + "," + leaf(""))), "");
+  for (const std::string& list : {std::string(), leaf(""), leaf("") + "," + leaf("") + "," + leaf("")})
+    expect(verdict(five, cases(stored, list)), "not two cases");
+  expect(verdict(five, cases("\"x_no\": 1", leaf("") + "," + leaf(""))), "not two cases");
+  expect(verdict(five, "{" + stored + "}"), "not two cases");
+  expect(verdict(five, cases(R"("stored": [5, 1], "order": [5, 6])", leaf("") + "," + leaf(""))),
+         "beside what is stored");
+  for (const char* decision : {"[99, 1]", "[5, 99]"})
+    expect(verdict(five, cases(R"("stored": )" + std::string(decision), leaf("") + "," + leaf(""))),
+           "stored: 99 is not");
 }
 
 // Cases by which of two tasks first runs before the other.
@@ -280,46 +300,40 @@ TEST(Proof, cases_by_order_are_all_there_and_what_they_say) {
   p.tasks.push_back({.name = "wide", .reads = {5}, .writes = {11}, .seconds = 1});
   p.outputs.push_back(11);
   ASSERT_EQ(verify(p), "");
-  const auto verdict = [&](const std::string& cases, double seconds = 1) {
+  const auto verdict = [&](const std::string& moments, const std::string& seconds) {
     Plan plan;
     plan.budget = 300;
-    plan.seconds_bound = seconds;
-    plan.proof.json = R"({"version": 2, "seconds": {"unit_exponent": -50, "cases": [)" + cases + "]}}";
+    plan.seconds_bound = 1;
+    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "moments": [)" + moments + R"(], "seconds": )" +
+                      seconds + "}";
     return verify_proof(p, plan);
   };
   const auto expect = [](const std::string& verdict, const char* words) {
     EXPECT_NE(verdict.find(words), std::string::npos) << verdict << " lacks " << words;
   };
-  const auto one = [](const std::string& order, const std::string& moments, const std::string& leaves) {
-    return R"({"order": [)" + order + R"(], "moments": [)" + moments + R"(], "leaves": [)" + leaves + "]}";
+  const auto by = [](const std::string& order, const std::string& so, const std::string& not_so) {
+    return R"({"order": )" + order + R"(, "cases": [)" + so + ", " + not_so + "]}";
   };
-  const std::string plain = R"({"moments": [], "leaves": [{}]})";
-  EXPECT_EQ(verdict(one("[10, 7]", "", "{}") + ", " + plain), "");
-  EXPECT_EQ(verdict(plain), "") << "one case of no order is all plans";
-  expect(verdict(one("[10, 7]", "", "{}")), "a leaf is missing");
-  expect(verdict(one("[10, 7]", "", "{}") + ", " + plain + ", " + plain), "after the last");
-  expect(verdict(""), "a leaf is missing");
-  expect(verdict(one("[7, 7]", "", "{}") + ", " + plain), "order: not two tasks");
-  expect(verdict(one("[7, 99]", "", "{}") + ", " + plain), "order: not two tasks");
-  expect(verdict(one("[7]", "", "{}") + ", " + plain), "a row of 1 numbers");
-  std::string many;
-  for (int i = 0; i < 17; ++i) many += std::string(i > 0 ? ", " : "") + "[10, 7]";
-  expect(verdict(one(many, "", "{}")), "order: too many");
+  EXPECT_EQ(verdict("", by("[10, 7]", "{}", "{}")), "");
+  EXPECT_EQ(verdict("", "{}"), "") << "no case is all plans";
+  expect(verdict("", by("[7, 7]", "{}", "{}")), "order: not two tasks");
+  expect(verdict("", by("[7, 99]", "{}", "{}")), "order: 99 is not");
+  expect(verdict("", by("[7]", "{}", "{}")), "a row of 1 numbers");
+  std::string many = R"({"moments": [[0, 0, 0]]})";
+  for (int i = 0; i < 17; ++i) many = by("[10, 7]", many, "{}");
+  expect(verdict(R"({"task": 10})", many), "order: too many");
   // Task 8 is behind 7 in the list, and so behind 10 where 10 comes before 7; where it does not, nothing says so.
-  const auto at_ten = [&](const std::string& after) { return R"({"task": 10, "after": [)" + after + "]}"; };
-  const std::string leaf = R"({"prices": [[0, 0]]})";
-  EXPECT_EQ(verdict(one("[10, 7]", at_ten("[7, 9]"), leaf) + ", " + plain), "");
-  expect(verdict(one("[7, 10]", at_ten("[7, 9]"), leaf) + ", " + plain), "can run before");
-  expect(verdict(one("[10, 7]", "", "{}") + R"(, {"moments": [)" + at_ten("[7, 9]") + R"(], "leaves": [)" +
-                 leaf + "]}"),
-         "can run before");
+  const std::string ten = R"({"task": 10, "after": [[7, 9]]})", leaf = R"({"moments": [[0, 0, 0]]})";
+  EXPECT_EQ(verdict(ten, by("[10, 7]", leaf, "{}")), "");
+  expect(verdict(ten, by("[7, 10]", leaf, "{}")), "can run before");
+  expect(verdict(ten, by("[10, 7]", "{}", leaf)), "can run before");
+  expect(verdict(ten, leaf), "can run before");
+  EXPECT_EQ(verdict(ten, by("[7, 10]", "{}", leaf)), "");
   // 7 has run before 10 where the order says so, against the list's: 8 and then 10 are moments in line.
-  EXPECT_EQ(verdict(one("[8, 10]", R"({"task": 7}, {"task": 10})", R"({"prices": [[0, 0], [0, 0]]})") + ", " +
-                    plain),
-            "");
-  expect(verdict(one("[10, 8]", R"({"task": 7}, {"task": 10})", R"({"prices": [[0, 0], [0, 0]]})") + ", " +
-                 plain),
-         "does not surely come after");
+  const std::string both = R"({"task": 7}, {"task": 10})", two = R"({"moments": [[0, 0, 0], [1, 0, 0]]})";
+  EXPECT_EQ(verdict(both, by("[8, 10]", two, "{}")), "");
+  expect(verdict(both, by("[10, 8]", two, "{}")), "does not surely come after");
+  expect(verdict(both, by("[8, 10]", "{}", two)), "does not surely come after");
   // What is to be instead of another task need not run at all.
   Problem other = p;
   other.tasks.push_back(
@@ -328,13 +342,77 @@ TEST(Proof, cases_by_order_are_all_there_and_what_they_say) {
   Plan plan;
   plan.budget = 300;
   plan.seconds_bound = 1;
-  plan.proof.json = R"({"version": 2, "seconds": {"unit_exponent": -50, "cases": [)" +
-                    one("[10, 7]", "", "{}") + ", " + plain + "]}}";
+  plan.proof.json = R"({"version": 3, "unit_exponent": -50, "seconds": )" + by("[10, 7]", "{}", "{}") + "}";
   expect(verify_proof(other, plan), "order: not two tasks");
-  plan.proof.json =
-      R"({"version": 2, "seconds": {"unit_exponent": -50, "moments": [], "leaves": [{}], "cases": [)" +
-      plain + "]}}";
-  expect(verify_proof(p, plan), "beside cases");
+}
+
+// Updates as an order of runs: 0 makes x, 1 reads it, 2 updates it, 3 reads what that left, 4 does not care.
+TEST(Proof, what_an_update_is_between_runs_before_it_or_behind) {
+  Problem p;
+  p.buffers = {{.name = "x", .bytes = 100},
+               {.name = "a", .bytes = 10},
+               {.name = "b", .bytes = 10},
+               {.name = "c", .bytes = 10}};
+  p.tasks = {{.name = "make", .writes = {0}, .seconds = 1},
+             {.name = "early", .reads = {0}, .writes = {1}, .seconds = 1},
+             {.name = "update", .reads = {0}, .writes = {0}, .seconds = 1, .once = true},
+             {.name = "late", .reads = {0}, .writes = {2}, .seconds = 1},
+             {.name = "any", .writes = {3}, .seconds = 1},
+             {.name = "again", .reads = {3}, .writes = {0}, .seconds = 1, .optional = true}};
+  p.outputs = {1, 2, 3};
+  ASSERT_EQ(verify(p), "");
+  const auto verdict = [&](const std::string& moments, const std::string& seconds) {
+    Plan plan;
+    plan.budget = 115;
+    plan.seconds_bound = 1;
+    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "moments": [)" + moments + R"(], "seconds": )" +
+                      seconds + "}";
+    return verify_proof(p, plan);
+  };
+  const std::string one = R"({"moments": [[0, 0, 0]]})", two = R"({"moments": [[0, 0, 0], [1, 0, 0]]})";
+  EXPECT_EQ(verdict(R"({"task": 2, "after": [[3, 3], [5, 5]]})", one), "")
+      << "what reads the new version comes behind";
+  EXPECT_NE(verdict(R"({"task": 2, "after": [[4, 4]]})", one), "");
+  EXPECT_NE(verdict(R"({"task": 3, "after": [[5, 5]]})", one), "")
+      << "makes the new version too, and may have";
+  EXPECT_EQ(verdict(R"({"task": 1}, {"task": 2})", two), "") << "what reads the old one comes before";
+  EXPECT_EQ(verdict(R"({"task": 0}, {"task": 3})", two), "");
+  EXPECT_EQ(verdict(R"({"task": 2}, {"task": 3})", two), "");
+  EXPECT_NE(verdict(R"({"task": 4}, {"task": 3})", two), "");
+  // Behind the update nobody makes x but "again": without it, early and late need it all the while, and it has to be kept.
+  p.tasks.pop_back();
+  const BoundResult r = bound(p, {.budget = 115, .time_limit = 1e9, .effort = 100});
+  EXPECT_TRUE(r.infeasible);
+  EXPECT_EQ(r.peak.bytes, 120) << "in late: x, a and b";
+  Plan plan;
+  plan.peak_bound = r.peak.bytes;
+  plan.proof = r.proof;
+  EXPECT_EQ(verify_proof(p, plan), "") << r.proof.json;
+  plan.peak_bound = r.peak.bytes + 1;
+  EXPECT_NE(verify_proof(p, plan), "");
+}
+
+// As deep as any that is made, through a plan file and back; one that is deeper is refused, not a crash.
+TEST(Proof, cases_nest_hundreds_deep) {
+  const Problem p = mirror(4);
+  for (const int depth : {260, 5000}) {
+    std::string seconds = "{}";
+    for (int i = 0; i < depth; ++i) seconds = R"({"stored": [5, 1], "cases": [{}, )" + seconds + "]}";
+    Plan plan;
+    plan.budget = 300;
+    plan.seconds_bound = 1;
+    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "seconds": )" + seconds + "}";
+    if (depth > 1000) {
+      EXPECT_NE(verify_proof(p, plan).find("nested deeper"), std::string::npos);
+      continue;
+    }
+    EXPECT_EQ(verify_proof(p, plan), "");
+    plan = solve(p, {.budget = 300, .effort = 1});
+    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "seconds": )" + seconds + "}";
+    plan.seconds_bound = 1;
+    plan.peak_bound.reset();
+    EXPECT_EQ(verify_proof(p, read_plan(p, write_plan(p, plan))), "");
+  }
 }
 
 TEST(Proof, a_proof_of_an_older_version_says_so) {
@@ -360,8 +438,8 @@ TEST(Proof, a_maker_is_never_first_only_where_what_it_reads_comes_from_the_value
   const auto verdict = [&](const char* rows) {
     Plan plan;
     plan.seconds_bound = 3;
-    plan.proof.json = std::string(R"({"version": 2, "never_first": )") + rows +
-                      R"(, "seconds": {"unit_exponent": -40, "moments": [], "leaves": [{}]}})";
+    plan.proof.json =
+        std::string(R"({"version": 3, "never_first": )") + rows + R"(, "unit_exponent": -40, "seconds": {}})";
     return verify_proof(p, plan);
   };
   EXPECT_EQ(verdict("[]"), "");
@@ -373,30 +451,37 @@ TEST(Proof, a_maker_is_never_first_only_where_what_it_reads_comes_from_the_value
     EXPECT_NE(verdict(rows).find("never_first"), std::string::npos) << rows << ": " << verdict(rows);
 }
 
-// A sum of bytes at another price, or of a leaf that is said not to be there, is no number of bytes.
-TEST(Proof, a_peak_is_proven_at_price_one_without_impossible_leaves) {
+// What is left of a sum in 64 bits, or at a price, is no number of bytes; with fewer bytes there has to be no plan.
+TEST(Proof, a_peak_is_proven_by_that_there_is_no_plan_with_less) {
   const Problem p = mirror(4);
-  const auto verdict = [&](const char* leaf, Bytes bytes) {
+  const auto verdict = [&](const std::string& node, Bytes bytes) {
     Plan plan;
     plan.peak_bound = bytes;
-    plan.proof.json =
-        std::string(R"({"version": 2, "peak": {"moments": [{"task": 5}], "leaves": [)") + leaf + "]}}";
+    plan.proof.json = R"({"version": 3, "moments": [{"task": 5}], "peak": )" + node + "}";
     return verify_proof(p, plan);
   };
-  EXPECT_EQ(verdict(R"({"prices": [[1, 0]]})", 190), "");  // x, what it reads (100, 40) and makes (40)
-  EXPECT_NE(verdict(R"({"prices": [[1, 0]]})", 191), "");
-  EXPECT_NE(verdict(R"({"prices": [[2, 0]]})", 191), "");
-  EXPECT_NE(verdict(R"({"prices": [[1, 0]], "impossible": true})", 191), "");
-  EXPECT_NE(verdict(R"({})", 191), "");
+  const auto impossible = [](const std::string& price, const std::string& rows = "") {
+    return R"({"impossible": true, "moments": [[0, )" + price + "]]" + rows + "}";
+  };
+  EXPECT_EQ(verdict(impossible("1, 0"), 190), "");  // x, what it reads (100, 40) and makes (40)
+  EXPECT_NE(verdict(impossible("1, 0"), 191), "");
+  EXPECT_EQ(verdict(impossible("2, 0"), 190), "");
+  EXPECT_NE(verdict(impossible("2, 0"), 191), "");
+  EXPECT_NE(verdict(impossible("0, 0"), 190), "");
+  EXPECT_NE(verdict(R"({"moments": [[0, 1, 0]]})", 190), "") << "what takes time is not impossible";
+  EXPECT_NE(verdict("{}", 190), "");
+  const Bytes at_the_end = 10 + 40;  // x and the output need no proof
+  EXPECT_EQ(verdict("{}", at_the_end), "");
+  EXPECT_NE(verdict("{}", at_the_end + 1), "");
   // Sixteen rows that cost 2^60 each: less than nothing is proven, not what is left of it in 64 bits.
   std::string rows;
   for (int i = 0; i < 16; ++i)
     rows += (i > 0 ? ", " : "") +
             fmt::format("[0, 0, 6, 2, {}]", (std::int64_t{1} << 60) - (i == 0 ? 10'000 : 0));
-  EXPECT_NE(verdict((R"({"prices": [[1, 0]], "need": [)" + rows + "]}").c_str(), 191), "");
+  EXPECT_NE(verdict(impossible("1, 0", R"(, "need": [)" + rows + "]"), 191), "");
 }
 
-// In the last run all outputs are live, but a plan may have none.
+// At the end all outputs are live, and nothing else need be.
 TEST(Proof, where_no_task_is_required_nothing_need_be_live) {
   const Problem p = read_problem(R"({"format": "tidemark-problem", "version": 1, "name": "optional",
     "buffers": [{"name": "x", "bytes": 1000}],
@@ -404,7 +489,7 @@ TEST(Proof, where_no_task_is_required_nothing_need_be_live) {
   EXPECT_EQ(peak_bound(Values(p)).bytes, 0);
   Plan plan;
   plan.peak_bound = 1000;
-  plan.proof.json = R"({"version": 2, "peak": {"end": true}})";
+  plan.proof.json = R"({"version": 3})";
   EXPECT_NE(verify_proof(p, plan), "");
 }
 

@@ -61,13 +61,13 @@ class AnyPlan {
         if (!v_.problem.buffers[b].resident && rng_.below(4) == 0) live_[b] = false;
       }
     }
-    for (ValueId v : v_.outputs) make(v);
+    for (BufferId v : v_.outputs) make(v);
   }
   const std::vector<double>& unknowns() const { return x_; }
   int runs() const { return runs_; }
 
  private:
-  void make(ValueId v) {
+  void make(BufferId v) {
     if (live_[at(v)]) return;
     // One of those that have run, so that nothing is made before its time.
     std::vector<TaskId> makers;
@@ -78,18 +78,18 @@ class AnyPlan {
     run(makers[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(makers.size())))]);
   }
   void run(TaskId t) {
-    for (ValueId v : v_.reads[t]) make(v);
+    for (BufferId v : v_.reads[t]) make(v);
     const StageColumns& c = p_.columns();
     if (at(stage_) < p_.moments().size() && t == p_.moments()[at(stage_)] && !seen_[at(t)]) {
       ++stage_;
-      for (ValueId v = 0; v < v_.values(); ++v) {
+      for (BufferId v = 0; v < v_.values(); ++v) {
         if (c.stored(stage_, v) >= 0 && live_[at(v)]) x_[at(c.stored(stage_, v))] = 1;
       }
     }
     seen_[at(t)] = true;
     ++runs_;
     if (c.run(stage_, t) >= 0) x_[at(c.run(stage_, t))] = 1;
-    for (ValueId v : v_.writes[t]) live_[at(v)] = true;
+    for (BufferId v : v_.makes[t]) live_[at(v)] = true;
   }
 
   const Values& v_;

@@ -119,10 +119,9 @@ Meeting meeting(const plan::Problem& problem) {
   const plan::Values values(problem);
   const plan::PeakBound peak = plan::peak_bound(values);
   Meeting met{.task = peak.moment, .bytes = peak.bytes, .buffers = {}};
-  const auto add = [&](const std::vector<plan::ValueId>& list) {
-    for (const plan::ValueId v : list) {
-      const plan::BufferId b = values.buffer[at(v)];
-      if (values.size[at(v)] > 0 && std::find(met.buffers.begin(), met.buffers.end(), b) == met.buffers.end())
+  const auto add = [&](const std::vector<plan::BufferId>& list) {
+    for (const plan::BufferId b : list) {
+      if (values.size[at(b)] > 0 && std::find(met.buffers.begin(), met.buffers.end(), b) == met.buffers.end())
         met.buffers.push_back(b);
     }
   };

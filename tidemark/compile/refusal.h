@@ -11,7 +11,7 @@ namespace tidemark {
 
 // What is live together in every plan when some task first runs, as the certificate of plan/peak.h has it.
 struct Meeting {
-  plan::TaskId task = -1;               // -1: in the last run, whichever it is, with every result live
+  plan::TaskId task = -1;               // -1: at the end, with every result live
   Bytes bytes = 0;                      // resident ones and the workspace included
   std::vector<plan::BufferId> buffers;  // beside the resident ones, largest first
 };

@@ -30,18 +30,18 @@ constexpr double kOutOfReach =
 std::vector<Bytes> profile(const Values& values) {
   const int n = values.tasks();
   std::vector<TaskId> first(at(values.values()), -1), last(at(values.values()), -1);
-  const auto touch = [&](ValueId v, TaskId t) {
+  const auto touch = [&](BufferId v, TaskId t) {
     if (first[at(v)] < 0) first[at(v)] = t;
     last[at(v)] = t;
   };
   for (TaskId t = 0; t < n; ++t) {
     if (values.problem.tasks[at(t)].optional) continue;
-    for (ValueId v : values.reads[t]) touch(v, t);
-    for (ValueId v : values.writes[t]) touch(v, t);
+    for (BufferId v : values.reads[t]) touch(v, t);
+    for (BufferId v : values.makes[t]) touch(v, t);
   }
-  for (ValueId v : values.outputs) last[at(v)] = n - 1;
+  for (BufferId v : values.outputs) last[at(v)] = n - 1;
   std::vector<Bytes> change(at(n) + 1), live(at(n));
-  for (ValueId v = 0; v < values.values(); ++v) {
+  for (BufferId v = 0; v < values.values(); ++v) {
     if (first[at(v)] < 0) continue;
     change[at(first[at(v)])] += values.size[at(v)];
     change[at(last[at(v)]) + 1] -= values.size[at(v)];

@@ -10,10 +10,10 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 struct Node {
   int parent = -1;
-  ValueId value = -1;  // decided here
+  BufferId value = -1;  // decided here
   bool stored = false;
   double seconds = 0, price = 0;
-  std::vector<ValueId> choices;  // on what to split it next; none: it is tight
+  std::vector<BufferId> choices;  // on what to split it next; none: it is tight
   int left = -1;                 // children: left does not store, left + 1 does
 };
 
@@ -52,7 +52,7 @@ class Tree {
   }
 
   // The bound of a node, and the values that its two cuts treat differently, largest first.
-  std::vector<ValueId> solve(Node& node, const std::vector<int>& above) {
+  std::vector<BufferId> solve(Node& node, const std::vector<int>& above) {
     for (int p : above) m_.decide(nodes_[at(p)].value, nodes_[at(p)].stored ? 1 : 0);
     if (node.parent >= 0) m_.decide(node.value, node.stored ? 1 : 0);
     Cut more, less;
@@ -62,12 +62,12 @@ class Tree {
     node.price = best.price;
     std::sort(more.stored.begin(), more.stored.end());
     std::sort(less.stored.begin(), less.stored.end());
-    std::vector<ValueId> differ;
+    std::vector<BufferId> differ;
     std::set_symmetric_difference(more.stored.begin(), more.stored.end(), less.stored.begin(),
                                   less.stored.end(), std::back_inserter(differ));
-    std::erase_if(differ, [&](ValueId v) { return !m_.can_decide(v); });
+    std::erase_if(differ, [&](BufferId v) { return !m_.can_decide(v); });
     std::stable_sort(differ.begin(), differ.end(),
-                     [&](ValueId a, ValueId b) { return v_.size[at(a)] > v_.size[at(b)]; });
+                     [&](BufferId a, BufferId b) { return v_.size[at(a)] > v_.size[at(b)]; });
     if (node.parent >= 0) m_.decide(node.value, -1);
     for (int p : above) m_.decide(nodes_[at(p)].value, -1);
     return differ;
@@ -77,7 +77,7 @@ class Tree {
   // leaves.
   void split(int parent) {
     const std::vector<int> above = path(parent);
-    const std::vector<ValueId> choices = nodes_[at(parent)].choices;
+    const std::vector<BufferId> choices = nodes_[at(parent)].choices;
     std::pair<Node, Node> best;
     double best_low = -1, best_high = -1;
     for (std::size_t c = 0; c < choices.size() && c < kTries; ++c) {

@@ -50,7 +50,7 @@ std::vector<Units> away_costs(const Values& values, const std::vector<Certificat
                               int unit_exponent) {
   const auto& tiers = values.problem.tiers;
   std::vector<Units> costs(at(values.values()), 0);
-  for (ValueId v = 0; v < values.values() && !links.empty(); ++v) {
+  for (BufferId v = 0; v < values.values() && !links.empty(); ++v) {
     Wide least = Wide{1} << 100;
     for (std::size_t i = 0; i < tiers.size(); ++i) {
       const auto copy = [&](double rate) {
@@ -107,30 +107,15 @@ std::pair<int, int> Evaluation::run_range(int i, int j, TaskId t) const {
   const bool by_end_of_j = j == k ? values_.sole[at(t)] : static_cast<bool>(facts_[at(j)].before[at(t)]);
   if (not_before_i && by_end_of_j) return {1, 1};
   if (j < k && facts_[at(j)].after[at(t)]) return {0, 0};
-  if (i > 0) {
-    const Moment& m = facts_[at(i - 1)];
-    if (values_.problem.tasks[at(t)].once && m.before[at(t)]) return {0, 0};
-    for (ValueId v : values_.reads[t]) {
-      if (m.gone[at(v)]) return {0, 0};
-    }
-    for (ValueId v : values_.writes[t]) {
-      if (m.gone[at(v)]) return {0, 0};
-    }
-  }
-  return {0, 1};
+  return i > 0 && facts_[at(i - 1)].over[at(t)] ? std::pair{0, 0} : std::pair{0, 1};
 }
 
-std::pair<int, int> Evaluation::stored_range(int i, ValueId v) const {
+std::pair<int, int> Evaluation::stored_range(int i, BufferId v) const {
   if (i == 0) return values_.given[at(v)] ? std::pair{1, 1} : std::pair{0, 0};
   if (i == stages()) return {1, 1};  // an output at the end
   const Moment& m = facts_[at(i - 1)];
   if (has(values_.reads[m.task], v)) return {1, 1};
-  if (m.gone[at(v)] || m.counts(v)) return {0, 0};
-  if (values_.given[at(v)]) return {0, 1};
-  for (TaskId maker : values_.makers[v]) {
-    if (!m.after[at(maker)]) return {0, 1};
-  }
-  return {0, 0};
+  return m.absent[at(v)] || m.counts(v) ? std::pair{0, 0} : std::pair{0, 1};
 }
 
 double Evaluation::seconds(const Certificate::Leaf& leaf) const {
@@ -177,13 +162,13 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     if (timed && (std::ldexp(price, -unit_exponent_) >= 0x1p60 ||
                   std::ldexp(price * static_cast<double>(most), -unit_exponent_) > 0x1p89))
       return -kInfinity;
-    for (ValueId v = 0; v < values_.values(); ++v) stored[at(i)][at(v)] += worth(values_.size[at(v)], false);
+    for (BufferId v = 0; v < values_.values(); ++v) stored[at(i)][at(v)] += worth(values_.size[at(v)], false);
     total -= budget_ >= held ? worth(budget_ - held, true) : -worth(held - budget_, false);
   }
   std::vector<Units> away(at(values_.values()), 0);
   if (timed) away = away_costs(values_, leaf.links, unit_exponent_);
   const bool movable = !values_.problem.tiers.empty();
-  const auto supply = [&](int i, int j, ValueId v, Units y) {
+  const auto supply = [&](int i, int j, BufferId v, Units y) {
     stored[at(i)][at(v)] -= y;
     for (TaskId m : values_.makers[v]) runs(i, j)[at(m)] -= y;
     if (movable && i > 0 && !values_.resident[at(v)]) away[at(v)] -= y;  // it may be fetched
@@ -212,12 +197,12 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     }
   }
   for (int i = 0; i <= k + 1; ++i) {
-    std::vector<std::pair<ValueId, bool>> decided;
+    std::vector<std::pair<BufferId, bool>> decided;
     for (const auto& d : leaf.decisions) {
       if (d.moment == i) decided.emplace_back(d.value, d.stored);
     }
     std::sort(decided.begin(), decided.end());
-    for (ValueId v = 0; v < values_.values(); ++v) {
+    for (BufferId v = 0; v < values_.values(); ++v) {
       if (stored[at(i)][at(v)] == 0) continue;
       auto range = stored_range(i, v);
       const auto d = std::lower_bound(decided.begin(), decided.end(), std::pair{v, false});

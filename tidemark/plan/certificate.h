@@ -15,18 +15,18 @@ using Units = std::int64_t;
 struct Certificate {
   struct Decision {
     std::int32_t moment;
-    ValueId value;
+    BufferId value;
     bool stored;
   };
   struct Need {  // run(i, j, task) <= stored(i, value) + sum over its makers m of run(i, j, m)
     std::int32_t i, j;
     TaskId task;
-    ValueId value;
+    BufferId value;
     Units y;
   };
   struct Keep {  // stored(at, value) <= stored(i, value) + the same sum; at = k + 1: an output
     std::int32_t i, j, at;
-    ValueId value;
+    BufferId value;
     Units y;
   };
   struct Sum {  // run(i, j, task) <= sum over the stages l of run(l, l, task)
@@ -90,7 +90,7 @@ class TIDEMARK_API Evaluation {
 
   // Bounds of the unknowns, from what holds in every plan; both 1 or both 0 where it is certain.
   std::pair<int, int> run_range(int i, int j, TaskId t) const;
-  std::pair<int, int> stored_range(int i, ValueId v) const;
+  std::pair<int, int> stored_range(int i, BufferId v) const;
 
   const std::vector<Moment>& facts() const { return facts_; }
   int stages() const { return static_cast<int>(facts_.size()) + 1; }

@@ -58,14 +58,14 @@ class CutModel::Builder {
   void run() {
     classify();
     group();
-    for (ValueId v : v_.reads[facts_.task]) node_of_value_[at(v)] = kThere;
-    for (ValueId v : v_.outputs) demand(-1, v);
+    for (BufferId v : v_.reads[facts_.task]) node_of_value_[at(v)] = kThere;
+    for (BufferId v : v_.outputs) demand(-1, v);
     for (TaskId u = 0; u < n_; ++u) {
       if (!fixed_[at(u)]) continue;
-      for (ValueId v : v_.reads[u]) demand(u, v);
+      for (BufferId v : v_.reads[u]) demand(u, v);
     }
     while (!todo_.empty()) {
-      const ValueId v = todo_.back();
+      const BufferId v = todo_.back();
       todo_.pop_back();
       expand(v);
     }
@@ -79,10 +79,7 @@ class CutModel::Builder {
     const auto& tasks = v_.problem.tasks;
     for (TaskId u = 0; u < n_; ++u) {
       fixed_[at(u)] = facts_.after[at(u)] && v_.sole[at(u)];
-      bool can = !(tasks[at(u)].once && facts_.before[at(u)]);
-      for (ValueId v : v_.reads[u]) can = can && !facts_.gone[at(v)];
-      for (ValueId v : v_.writes[u]) can = can && !facts_.gone[at(v)];
-      can_[at(u)] = can;
+      can_[at(u)] = !facts_.over[at(u)];
       if (facts_.before[at(u)] && v_.duty[at(u)] >= 0) done_[at(v_.duty[at(u)])] = true;
     }
     for (TaskId u = 0; u < n_; ++u) {
@@ -96,7 +93,7 @@ class CutModel::Builder {
   }
 
   void group() {
-    for (ValueId v = 0; v < v_.values(); ++v) {
+    for (BufferId v = 0; v < v_.values(); ++v) {
       TaskId first = -1;
       for (TaskId m : v_.makers[v]) {
         if (!can_[at(m)]) continue;
@@ -132,7 +129,7 @@ class CutModel::Builder {
       const TaskId d = v_.duty[at(u)];
       one_floor = one_floor && !facts_.before[at(u)] && (d < 0 || (!done_[at(d)] && (duty < 0 || duty == d)));
       if (d >= 0) duty = d;
-      for (ValueId v : v_.writes[u]) {
+      for (BufferId v : v_.makes[u]) {
         if (shared.reader >= 0 || v_.given[at(v)]) continue;
         const auto makers = v_.makers[v];
         if (!std::all_of(makers.begin(), makers.end(), [&](TaskId m) { return groups_.find(m) == root; }))
@@ -151,7 +148,7 @@ class CutModel::Builder {
     return shared.seconds;
   }
 
-  int need(ValueId v) {
+  int need(BufferId v) {
     int& node = node_of_value_[at(v)];
     if (node != kUnknown) return node;
     bool there = v_.resident[at(v)] && v_.given[at(v)];
@@ -161,7 +158,7 @@ class CutModel::Builder {
     return node = m_.flow_.add_node();
   }
 
-  void demand(TaskId reader, ValueId v) {
+  void demand(TaskId reader, BufferId v) {
     if (node_of_value_[at(v)] != kUnknown) return;
     const int node = need(v);
     if (node >= 0)
@@ -178,18 +175,17 @@ class CutModel::Builder {
     m_.runs_.push_back({who, node, m_.flow_.add_edge(node, MinCut::kSink, capacity), seconds});
     m_.most_extra_ += seconds;
     if (many) return node;
-    for (ValueId v : v_.reads[who]) {
+    for (BufferId v : v_.reads[who]) {
       const int from = need(v);
       if (from >= 0) m_.demands_.push_back({who, v, m_.flow_.add_edge(node, from, MinCut::kUnlimited)});
     }
     return node;
   }
 
-  void expand(ValueId v) {
-    bool storable = v_.given[at(v)];
+  void expand(BufferId v) {
+    const bool storable = !facts_.absent[at(v)];
     TaskId maker = -1;
     for (TaskId m : v_.makers[v]) {
-      storable = storable || !facts_.after[at(m)];
       if (can_[at(m)]) maker = m;
     }
     const int to = maker >= 0 ? run_node(maker) : MinCut::kSink;
@@ -209,7 +205,7 @@ class CutModel::Builder {
   std::vector<std::pair<TaskId, TaskId>> members_;  // (group, task), sorted
   std::vector<double> charge_;
   std::vector<int> node_of_value_, node_of_task_;
-  std::vector<ValueId> todo_;
+  std::vector<BufferId> todo_;
 };
 
 CutModel::CutModel(const Values& values, TaskId moment)
@@ -219,7 +215,7 @@ CutModel::CutModel(const Values& values, TaskId moment)
   scale_ = std::ldexp(1.0, -unit_exponent_for(values.floor_seconds));
   movable_ = !values.problem.tiers.empty();
   forced_ = moment_.held;
-  for (ValueId v : values.reads[moment]) forced_ += values.size[at(v)];
+  for (BufferId v : values.reads[moment]) forced_ += values.size[at(v)];
   Builder(*this, values).run();
   base_ = values.floor_seconds;
   away_.assign(at(values.values()), 0);
@@ -247,13 +243,13 @@ bool CutModel::is_away(const Need& need, double price) const {
              static_cast<double>(away_[at(need.value)]);
 }
 
-bool CutModel::can_decide(ValueId value) const {
+bool CutModel::can_decide(BufferId value) const {
   const int index = need_of_[at(value)];
   return index >= 0 && needs_[at(index)].storable && needs_[at(index)].to != MinCut::kSink &&
          needs_[at(index)].decision < 0;
 }
 
-void CutModel::decide(ValueId value, int decision) {
+void CutModel::decide(BufferId value, int decision) {
   Need& need = needs_[at(need_of_[at(value)])];
   decided_ +=
       (decision == 1 ? values_.size[at(value)] : 0) - (need.decision == 1 ? values_.size[at(value)] : 0);

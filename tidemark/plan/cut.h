@@ -17,8 +17,8 @@ struct Cut {
   double seconds = 0;  // the bound it proves: no plan for the budget is faster; infinity: there is none
   double extra = 0;    // what this choice runs beyond the floor, in seconds
   Bytes bytes = 0;     // live at the moment with this choice, all that must be there counted
-  std::vector<ValueId> away;    // in a tier at the moment, and fetched later
-  std::vector<ValueId> stored;  // beside what the task reads and writes
+  std::vector<BufferId> away;    // in a tier at the moment, and fetched later
+  std::vector<BufferId> stored;  // beside what the task reads and writes
   std::vector<TaskId> again;    // what runs after the moment though it has run before
 };
 
@@ -36,9 +36,9 @@ class TIDEMARK_API CutModel {
   Cut least_stored(Certificate::Leaf* proof = nullptr);
 
   // The values that may be stored or not. A branch decides some of them: -1 open, 0 not stored, 1 stored.
-  std::span<const ValueId> free_values() const { return free_; }
-  bool can_decide(ValueId value) const;  // and is open
-  void decide(ValueId value, int decision);
+  std::span<const BufferId> free_values() const { return free_; }
+  bool can_decide(BufferId value) const;  // and is open
+  void decide(BufferId value, int decision);
 
   // With tiers: by how much their streams count instead of the runs. Without, what can be moved costs nothing and no
   // cut proves more than the floor.
@@ -66,11 +66,11 @@ class TIDEMARK_API CutModel {
   struct Shared {
     TaskId duty;
     TaskId reader;
-    ValueId value;
+    BufferId value;
     double seconds;
   };
   struct Need {
-    ValueId value;
+    BufferId value;
     int node, to, edge;
     bool storable;
     int decision;
@@ -82,7 +82,7 @@ class TIDEMARK_API CutModel {
   };
   struct Demand {
     TaskId reader;
-    ValueId value;
+    BufferId value;
     int edge;
   };
 
@@ -98,7 +98,7 @@ class TIDEMARK_API CutModel {
   std::vector<Need> needs_;
   std::vector<Run> runs_;
   std::vector<Demand> demands_;
-  std::vector<ValueId> free_;
+  std::vector<BufferId> free_;
   std::vector<Shared> shared_;
   Bytes forced_ = 0, decided_ = 0;
   bool has_unmakeable_ = false;

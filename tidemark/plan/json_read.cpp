@@ -8,8 +8,8 @@
 namespace tidemark::plan::json {
 namespace {
 
-// No file of ours nests deeper than arena.at[i] or a proof's lists.
-constexpr std::size_t kMostDepth = 64;
+// No file of ours nests deeper than its lists, but for proofs: two levels for each decision above what is proven.
+constexpr std::size_t kMostDepth = 64, kMostDepthWithProof = 1024;
 
 }  // namespace
 
@@ -24,11 +24,12 @@ void refuse(const Place& place, std::string_view what) {
   fail(Error::Kind::data, "[{}] {}: {}", place.document, place.text(), what);
 }
 
-Document::Document(const char* name, std::string_view text) {
-  simdjson::error_code error = parser_.allocate(text.size(), kMostDepth);
+Document::Document(const char* name, std::string_view text, Holds holds) {
+  const std::size_t most = holds == Holds::proof ? kMostDepthWithProof : kMostDepth;
+  simdjson::error_code error = parser_.allocate(text.size(), most);
   if (error == simdjson::SUCCESS) error = parser_.parse(text.data(), text.size(), true).get(root_);
   if (error == simdjson::DEPTH_ERROR)
-    fail(Error::Kind::data, "[{}] nested deeper than {} levels", name, kMostDepth);
+    fail(Error::Kind::data, "[{}] nested deeper than {} levels", name, most);
   // JSON has numbers of any size.
   if (error == simdjson::NUMBER_ERROR && json_error(text).empty())
     fail(Error::Kind::data, "[{}] a number is out of range: beyond 1.8e308, or no integer of 64 bits", name);

@@ -35,7 +35,8 @@ struct Place {
 // of our files.
 class Document {
  public:
-  Document(const char* name, std::string_view text);
+  enum class Holds { lists, proof };
+  Document(const char* name, std::string_view text, Holds holds = Holds::lists);
   Element root() const { return root_; }
 
  private:

@@ -5,64 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "tidemark/plan/update_ties.h"
+
 namespace tidemark::plan {
 namespace {
 
 bool contains(const std::vector<BufferId>& sorted, BufferId b) {
   return std::binary_search(sorted.begin(), sorted.end(), b);
-}
-
-// The updates just before and just behind each task in the list, over all buffers that it touches.
-void find_versions(const Problem& problem, Model& model) {
-  std::vector<std::vector<TaskId>> updates(problem.buffers.size());
-  std::vector<TaskId> read_by(problem.buffers.size(), -1);
-  bool any = false;
-  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
-    if (problem.tasks[t].optional) continue;
-    for (const BufferId r : problem.tasks[t].reads)
-      read_by[static_cast<std::size_t>(r)] = static_cast<TaskId>(t);
-    for (const BufferId w : problem.tasks[t].writes) {
-      if (read_by[static_cast<std::size_t>(w)] == static_cast<TaskId>(t)) {
-        updates[static_cast<std::size_t>(w)].push_back(static_cast<TaskId>(t));
-        any = true;
-      }
-    }
-  }
-  std::vector<TaskId> after, before;
-  std::vector<std::vector<TaskId>> tied(problem.tasks.size());
-  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
-    after.clear();
-    before.clear();
-    if (any) {
-      for (const auto* list : {&problem.tasks[t].reads, &problem.tasks[t].writes}) {
-        for (const BufferId b : *list) {
-          const auto& u = updates[static_cast<std::size_t>(b)];
-          const auto at = std::lower_bound(u.begin(), u.end(), static_cast<TaskId>(t));
-          if (at != u.begin()) after.push_back(at[-1]);
-          const auto next = at != u.end() && *at == static_cast<TaskId>(t) ? at + 1 : at;
-          if (next != u.end()) before.push_back(*next);
-        }
-      }
-    }
-    for (auto* list : {&after, &before}) {
-      std::sort(list->begin(), list->end());
-      list->erase(std::unique(list->begin(), list->end()), list->end());
-    }
-    for (const TaskId u : after) {
-      model.after.add(u);
-      tied[static_cast<std::size_t>(u)].push_back(static_cast<TaskId>(t));
-    }
-    for (const TaskId u : before) {
-      model.before.add(u);
-      tied[static_cast<std::size_t>(u)].push_back(static_cast<TaskId>(t));
-    }
-    model.after.end_row();
-    model.before.end_row();
-  }
-  for (const auto& list : tied) {
-    for (const TaskId t : list) model.tied.add(t);
-    model.tied.end_row();
-  }
 }
 
 }  // namespace
@@ -116,7 +65,21 @@ Model::Model(const Problem& p, const ModelOptions& options)
     any_pair |= !task.in_place.empty();
     if (!task.optional) order.push_back(static_cast<TaskId>(t));
   }
-  find_versions(p, *this);
+  const UpdateTies ties(p);
+  std::vector<std::vector<TaskId>> tied_to(p.tasks.size());
+  for (std::size_t t = 0; t < p.tasks.size(); ++t) {
+    for (const auto& [from, into] : {std::pair{&ties.after, &after}, std::pair{&ties.before, &before}}) {
+      for (const TaskId u : (*from)[t]) {
+        into->add(u);
+        tied_to[static_cast<std::size_t>(u)].push_back(static_cast<TaskId>(t));
+      }
+      into->end_row();
+    }
+  }
+  for (const auto& list : tied_to) {
+    for (const TaskId t : list) tied.add(t);
+    tied.end_row();
+  }
   if (any_pair && options.in_place) {
     in_place.resize(p.tasks.size());
     for (std::size_t t = 0; t < p.tasks.size(); ++t) {

@@ -3,26 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-
+#include "tidemark/plan/csr.h"
 #include "tidemark/plan/problem.h"
 
 namespace tidemark::plan {
-
-// Lists of ids, one list for each row, in one array.
-class Csr {
- public:
-  std::span<const std::int32_t> operator[](std::size_t row) const {
-    return {items_.data() + starts_[row], items_.data() + starts_[row + 1]};
-  }
-  std::size_t rows() const { return starts_.size() - 1; }
-  void add(std::int32_t item) { items_.push_back(item); }
-  void end_row() { starts_.push_back(static_cast<std::int32_t>(items_.size())); }
-
- private:
-  std::vector<std::int32_t> items_;
-  std::vector<std::int32_t> starts_{0};
-};
 
 struct ModelOptions {
   bool makers = true;    // optional tasks may run

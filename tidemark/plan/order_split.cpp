@@ -26,8 +26,8 @@ class Chooser {
     for (TaskId t = 0; t < v_.tasks(); ++t) {
       if (t == o_.moment || !v_.sole[at(t)] || start.before[at(t)] || is_ordered(t)) continue;
       Bytes bytes = v_.problem.tasks[at(t)].workspace;
-      for (ValueId v : v_.reads[t]) bytes += v_.size[at(v)];
-      for (ValueId v : v_.writes[t]) bytes += v_.size[at(v)];
+      for (BufferId v : v_.reads[t]) bytes += v_.size[at(v)];
+      for (BufferId v : v_.makes[t]) bytes += v_.size[at(v)];
       runs.emplace_back(-bytes, t);
     }
     std::sort(runs.begin(), runs.end());
@@ -72,7 +72,7 @@ class Chooser {
     std::vector<int> height(at(v_.tasks()), 0);
     std::vector<TaskId> path;
     for (TaskId t = v_.tasks() - 1; t >= 0; --t) {
-      for (ValueId v : v_.writes[t]) {
+      for (BufferId v : v_.makes[t]) {
         for (TaskId reader : v_.readers[v]) height[at(t)] = std::max(height[at(t)], height[at(reader)] + 1);
       }
       if (start.after[at(t)]) path.push_back(t);

@@ -12,77 +12,22 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Whether a task reads a buffer, or may write it into the storage of something read, for one task after the other; a task may have as many
-// buffers as there are.
-class Reads {
- public:
-  explicit Reads(const Problem& p) : p_(p), by_(p.buffers.size(), nullptr), over_(by_) {}
-  void of(const Task& task) {
-    task_ = &task;
-    for (const BufferId b : task.reads) by_[at(b)] = &task;
-    for (const auto& [r, w] : task.in_place)
-      if (!p_.buffers[at(r)].resident && p_.size(r) >= p_.size(w)) over_[at(w)] = &task;
-  }
-  bool has(BufferId b) const { return by_[at(b)] == task_; }
-  bool may_take_over(BufferId w) const { return over_[at(w)] == task_; }
-
- private:
-  const Problem& p_;
-  std::vector<const Task*> by_, over_;  // by buffer: the last task that does
-  const Task* task_ = nullptr;
-};
-
-// Nothing appears after the last run but by a copy: without tiers, all outputs are live in the last run,
-// whichever it is. Where no task is required there may be none.
-Bytes at_the_end(const Values& values) {
-  const Problem& p = values.problem;
-  std::vector<bool> output(p.buffers.size());
-  Bytes outputs = 0;
-  for (ValueId v : values.outputs) {
-    const BufferId b = values.buffer[at(v)];
-    if (!output[at(b)]) outputs += values.size[at(v)];
-    output[at(b)] = true;
-  }
-  Bytes least = -1;
-  Reads reads(p);
-  for (TaskId t = 0; t < values.tasks(); ++t) {
-    const Task& task = p.tasks[at(t)];
-    reads.of(task);
-    Bytes live = outputs + round_up(task.workspace, p.align);
-    for (ValueId v : values.reads[t]) live += output[at(values.buffer[at(v)])] ? 0 : values.size[at(v)];
-    for (ValueId v : values.writes[t]) {
-      const BufferId b = values.buffer[at(v)];
-      const bool free = values.resident[at(v)] || reads.has(b);
-      const bool shares = reads.may_take_over(b);
-      if (!free && output[at(b)] && shares) live -= values.size[at(v)];
-      if (!free && !output[at(b)] && !shares) live += values.size[at(v)];
-    }
-    if (least < 0 || live < least) least = live;
-  }
-  return values.resident_bytes + std::max<Bytes>(least, 0);
-}
-
 }  // namespace
 
 PeakBound peak_bound(const Values& values, int effort, TaskId also) {
   const Problem& p = values.problem;
   PeakBound best;
-  const bool runs = std::any_of(p.tasks.begin(), p.tasks.end(), [](const Task& t) { return !t.optional; });
-  best.bytes = p.tiers.empty() && runs ? at_the_end(values) : values.resident_bytes;
+  // At the end all outputs are live, whatever the plan.
+  best.bytes = values.resident_bytes;
+  for (const BufferId b : values.outputs) best.bytes += values.size[at(b)];
   std::vector<std::pair<Bytes, TaskId>> order;
+  std::vector<BufferId> fresh;
   bool once = false;
-  Reads reads(p);
   for (TaskId t = 0; t < values.tasks(); ++t) {
-    const Task& task = p.tasks[at(t)];
-    once = once || task.once;
+    once = once || p.tasks[at(t)].once;
     if (!values.sole[at(t)]) continue;
-    reads.of(task);
-    Bytes live = values.resident_bytes + round_up(task.workspace, p.align);
-    for (ValueId v : values.reads[t]) live += values.size[at(v)];
-    for (ValueId w : values.writes[t]) {
-      const BufferId b = values.buffer[at(w)];
-      if (!reads.has(b) && !reads.may_take_over(b)) live += values.size[at(w)];
-    }
+    Bytes live = held_in_run(values, t, fresh);
+    for (const BufferId b : values.reads[t]) live += values.size[at(b)];
     order.emplace_back(-live, t);
   }
   std::sort(order.begin(), order.end());
@@ -107,40 +52,31 @@ PeakBound peak_bound(const Values& values, int effort, TaskId also) {
     }
   }
   if (best.moment >= 0) {
-    reads.of(p.tasks[at(best.moment)]);
-    for (ValueId v : values.reads[best.moment]) best.reads.push_back(v);
-    for (ValueId w : values.writes[best.moment]) {
-      const BufferId b = values.buffer[at(w)];
-      if (!reads.has(b) && !reads.may_take_over(b)) best.writes.push_back(w);
-    }
+    best.reads.assign(values.reads[best.moment].begin(), values.reads[best.moment].end());
+    held_in_run(values, best.moment, best.writes);
   }
   return best;
 }
 
 std::string explain(const Values& values, const PeakBound& peak) {
   const Problem& p = values.problem;
-  const auto list = [&](const char* what, const std::vector<ValueId>& items) {
+  const auto list = [&](const char* what, const std::vector<BufferId>& items) {
     std::string text;
     int more = 0;
-    for (ValueId v : items) {
+    for (BufferId v : items) {
       if (values.size[at(v)] == 0) continue;
       if (text.size() > 120) {
         ++more;
         continue;
       }
       text += fmt::format("{} '{}' ({})", text.empty() ? fmt::format("; {}", what) : std::string(","),
-                          p.buffers[at(values.buffer[at(v)])].name, format_bytes(values.size[at(v)]));
+                          p.buffers[at(v)].name, format_bytes(values.size[at(v)]));
     }
     return more > 0 ? fmt::format("{} and {} more", text, more) : text;
   };
   if (peak.moment < 0) {
-    const std::size_t n = values.outputs.size();
-    const std::string outputs = n == 0   ? std::string()
-                                : n == 1 ? std::string(": the output among them")
-                                         : fmt::format(": all {} outputs among them", n);
-    return fmt::format(
-        "in its last run, whichever task it is, every plan has at least {} live, {} of them resident{}",
-        format_bytes(peak.bytes), format_bytes(values.resident_bytes), outputs);
+    return fmt::format("at the end every plan has {} live: {} resident{}", format_bytes(peak.bytes),
+                       format_bytes(values.resident_bytes), list("outputs", values.outputs));
   }
   const Task& t = p.tasks[at(peak.moment)];
   std::string text =

@@ -11,7 +11,7 @@ struct PeakBound {
   TaskId moment = -1;  // when this task first runs; -1: at the end, with all outputs live
   // What must be live there beside the resident buffers: read, written, needed later and impossible to make
   // again.
-  std::vector<ValueId> reads, writes, kept;
+  std::vector<BufferId> reads, writes, kept;
   Certificate::Leaf leaf;  // its rows, in bytes
 };
 

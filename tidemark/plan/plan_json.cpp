@@ -184,7 +184,7 @@ Plan read_plan(const Problem& problem, std::string_view text) {
       "format",        "version",   "problem",       "problem_hash",  "status",     "planner",     "budget",
       "peak",          "live_peak", "seconds",       "seconds_bound", "peak_bound", "bound_order", "lossy",
       "smallest_peak", "x_reason",  "solve_seconds", "steps",         "arena",      "proof"};
-  const json::Document document(kDocument, text);
+  const json::Document document(kDocument, text, json::Document::Holds::proof);
   const Place place{kDocument};
   Element elements[std::size(names)];
   const auto seen = json::read_object(document.root(), place, names,

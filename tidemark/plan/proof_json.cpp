@@ -1,4 +1,5 @@
 // Writes the proof of a plan file; docs/proofs.md has the format. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -20,133 +21,129 @@ void write_rows(JsonWriter& w, const char* name, const Rows& rows, Fields&& fiel
   w.end_array();
 }
 
-// A price, in seconds, as p / 2^s units a byte: the double exactly.
-void write_price(JsonWriter& w, double price, int unit_exponent) {
-  int exponent = 0;
-  auto p = static_cast<std::int64_t>(std::ldexp(std::frexp(price, &exponent), 53));
-  int s = 53 + unit_exponent - exponent;
-  for (; s < 0; ++s) p *= 2;  // prices stay below Certificate::kMost
-  for (; s > 0 && p % 2 == 0; --s) p /= 2;
-  w.begin_array().value(p).value(s).end_array();
-}
+// Bounds and the peak name moments by their place in one list, since leaves have the same ones.
+class ProofWriter {
+ public:
+  explicit ProofWriter(const Values& values) : v_(values) {}
 
-void write_leaf(JsonWriter& w, const Certificate::Leaf& leaf, std::size_t moments, int unit_exponent) {
-  w.begin_object();
-  // Those that the leaf before does not settle: all behind the last that is "stored".
-  auto first = leaf.decisions.end();
-  while (first != leaf.decisions.begin() && !std::prev(first)->stored) --first;
-  write_rows(w, "decisions", std::span(first, leaf.decisions.end()),
-             [&](const auto& d) { w.value(d.moment).value(d.value); });
-  if (leaf.impossible) w.field("impossible", true);
-  if (moments > 0) {
-    w.key("prices").begin_array();
-    for (std::size_t i = 0; i < moments; ++i) {
-      if (leaf.impossible) {
-        w.begin_array().value(1).value(0).end_array();
-      } else {
-        write_price(w, leaf.prices[i], unit_exponent);
+  std::string write(std::span<const Certificate> seconds, const PeakBound* peak) {
+    const bool peak_at_moment = peak != nullptr && peak->moment >= 0;
+    w_.begin_object().field("version", 3);
+    write_rows(w_, "never_first", v_.never_first,
+               [&](const auto& r) { w_.value(r.buffer).value(r.maker).value(r.read); });
+    w_.key("moments").begin_array();
+    for (const Certificate& c : seconds) {
+      const Values values(v_.problem, held_orders(c.orders));
+      for (const TaskId t : c.moments) write_moment(values, t, true);
+    }
+    if (peak_at_moment) write_moment(v_, peak->moment, !peak->leaf.need.empty() || !peak->leaf.keep.empty());
+    w_.end_array();
+    if (!seconds.empty()) {
+      unit_exponent_ = seconds[0].unit_exponent;
+      w_.field("unit_exponent", unit_exponent_).key("seconds");
+      write_cases(seconds, 0);
+    }
+    if (peak_at_moment) {
+      w_.key("peak");
+      Certificate::Leaf leaf = peak->leaf;
+      leaf.impossible = true;  // with fewer bytes than it says
+      write_leaf(leaf, 1);
+    }
+    w_.end_object();
+    return w_.take();
+  }
+
+ private:
+  void write_moment(const Values& values, TaskId task, bool with_after) {
+    w_.new_line().begin_object().field("task", task);
+    std::vector<std::pair<TaskId, TaskId>> ranges;
+    if (with_after) {
+      const Moment moment(values, task);
+      for (TaskId t = 0; t < values.tasks(); ++t) {
+        if (!moment.after[static_cast<std::size_t>(t)]) continue;
+        if (ranges.empty() || ranges.back().second != t - 1) ranges.emplace_back(t, t);
+        ranges.back().second = t;
       }
     }
-    w.end_array();
+    write_rows(w_, "after", ranges, [&](const auto& r) { w_.value(r.first).value(r.second); });
+    w_.end_object();
   }
-  write_rows(w, "need", leaf.need,
-             [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.value).value(r.y); });
-  write_rows(w, "keep", leaf.keep,
-             [&](const auto& r) { w.value(r.i).value(r.j).value(r.at).value(r.value).value(r.y); });
-  write_rows(w, "sum", leaf.sum, [&](const auto& r) { w.value(r.i).value(r.j).value(r.task).value(r.y); });
-  write_rows(w, "floors", leaf.floors, [&](const auto& r) { w.value(r.task).value(r.y); });
-  write_rows(w, "links", leaf.links, [&](const auto& r) { w.value(r.read).value(r.write); });
-  w.end_object();
-}
 
-void write_moment(JsonWriter& w, const Values& values, TaskId task, bool with_after) {
-  w.begin_object().field("task", task);
-  std::vector<std::pair<TaskId, TaskId>> ranges;
-  if (with_after) {
-    const Moment moment(values, task);
-    for (TaskId t = 0; t < values.tasks(); ++t) {
-      if (!moment.after[static_cast<std::size_t>(t)]) continue;
-      if (ranges.empty() || ranges.back().second != t - 1) ranges.emplace_back(t, t);
-      ranges.back().second = t;
+  // Those that have the same first `depth` orders, the ones that are not turned first.
+  void write_cases(std::span<const Certificate> cases, std::size_t depth) {
+    if (cases[0].orders.size() == depth) {
+      case_ = cases.data();
+      write_leaves(cases[0].leaves, 0);
+      moments_ += cases[0].moments.size();
+      return;
     }
+    const auto turned = std::find_if(cases.begin(), cases.end(),
+                                     [&](const Certificate& c) { return c.orders[depth].turned; });
+    const Order& order = cases[0].orders[depth].order;
+    w_.begin_object().key("order").begin_array().value(order.first).value(order.then).end_array();
+    w_.key("cases").begin_array();
+    write_cases({cases.begin(), turned}, depth + 1);
+    write_cases({turned, cases.end()}, depth + 1);
+    w_.end_array().end_object();
   }
-  write_rows(w, "after", ranges, [&](const auto& r) { w.value(r.first).value(r.second); });
-  w.end_object();
-}
 
-void write_case(JsonWriter& w, const Values& values, const Certificate& c) {
-  w.key("moments").begin_array();
-  for (TaskId t : c.moments) write_moment(w, values, t, true);
-  w.end_array().key("leaves").begin_array();
-  for (const Certificate::Leaf& leaf : c.leaves) {
-    w.new_line();
-    write_leaf(w, leaf, c.moments.size(), c.unit_exponent);
+  // Likewise by decisions; what is not stored comes first in the list, and last in the text.
+  void write_leaves(std::span<const Certificate::Leaf> leaves, std::size_t depth) {
+    if (leaves[0].decisions.size() == depth) {
+      write_leaf(leaves[0], case_->moments.size());
+      return;
+    }
+    const auto stored =
+        std::find_if(leaves.begin(), leaves.end(), [&](const auto& l) { return l.decisions[depth].stored; });
+    const Certificate::Decision& decision = leaves[0].decisions[depth];
+    const TaskId task = case_->moments[static_cast<std::size_t>(decision.moment) - 1];
+    w_.begin_object().key("stored").begin_array().value(task).value(decision.value).end_array();
+    w_.key("cases").begin_array();
+    write_leaves({stored, leaves.end()}, depth + 1);
+    write_leaves({leaves.begin(), stored}, depth + 1);
+    w_.end_array().end_object();
   }
-  w.end_array();
-}
 
-void write_cases(JsonWriter& w, const Values& values, std::span<const Certificate> cases) {
-  w.key("seconds").begin_object().field("unit_exponent", cases[0].unit_exponent);
-  if (cases.size() == 1) {
-    write_case(w, values, cases[0]);
-    w.end_object();
-    return;
+  void write_leaf(const Certificate::Leaf& leaf, std::size_t moments) {
+    w_.new_line().begin_object();
+    if (leaf.impossible) w_.field("impossible", true);
+    if (moments > 0) w_.key("moments").begin_array();
+    for (std::size_t i = 0; i < moments; ++i)
+      write_price(moments_ + i, leaf.impossible ? -1 : leaf.prices[i]);
+    if (moments > 0) w_.end_array();
+    write_rows(w_, "need", leaf.need,
+               [&](const auto& r) { w_.value(r.i).value(r.j).value(r.task).value(r.value).value(r.y); });
+    write_rows(w_, "keep", leaf.keep,
+               [&](const auto& r) { w_.value(r.i).value(r.j).value(r.at).value(r.value).value(r.y); });
+    write_rows(w_, "sum", leaf.sum,
+               [&](const auto& r) { w_.value(r.i).value(r.j).value(r.task).value(r.y); });
+    write_rows(w_, "floors", leaf.floors, [&](const auto& r) { w_.value(r.task).value(r.y); });
+    write_rows(w_, "links", leaf.links, [&](const auto& r) { w_.value(r.read).value(r.write); });
+    w_.end_object();
   }
-  w.key("cases").begin_array();
-  for (const Certificate& c : cases) {
-    w.new_line().begin_object();
-    auto first = c.orders.end();
-    while (first != c.orders.begin() && !std::prev(first)->turned) --first;
-    write_rows(w, "order", std::span(first, c.orders.end()),
-               [&](const auto& o) { w.value(o.order.first).value(o.order.then); });
-    write_case(w, Values(values.problem, held_orders(c.orders)), c);
-    w.end_object();
-  }
-  w.end_array().end_object();
-}
 
-struct NeverFirst {
-  ValueId value;
-  TaskId maker;
-  ValueId read;
+  // [moment, p, s]: p / 2^s units a byte, the double of seconds exactly; below 0: one.
+  void write_price(std::size_t moment, double price) {
+    int exponent = 0;
+    auto p = static_cast<std::int64_t>(std::ldexp(std::frexp(price, &exponent), 53));
+    int s = 53 + unit_exponent_ - exponent;
+    for (; s < 0; ++s) p *= 2;  // prices stay below Certificate::kMost
+    for (; s > 0 && p % 2 == 0; --s) p /= 2;
+    if (price < 0) p = 1, s = 0;
+    w_.begin_array().value(static_cast<std::int64_t>(moment)).value(p).value(s).end_array();
+  }
+
+  const Values& v_;
+  JsonWriter w_;
+  int unit_exponent_ = 0;
+  const Certificate* case_ = nullptr;  // that is being written
+  std::size_t moments_ = 0;            // of the list, before its own
 };
-std::vector<NeverFirst> never_first(const Values& values) {
-  std::vector<NeverFirst> rows;
-  for (ValueId v = 0; v < values.values(); ++v) {
-    const auto begin = static_cast<std::size_t>(values.makers.first[static_cast<std::size_t>(v)]);
-    for (std::size_t k = 0; k < values.makers[v].size(); ++k) {
-      if (values.never_first[begin + k])
-        rows.push_back({v, values.makers[v][k], values.never_first_by[begin + k]});
-    }
-  }
-  return rows;
-}
 
 }  // namespace
 
 std::string proof_json(const Values& values, std::span<const Certificate> seconds, const PeakBound* peak) {
-  JsonWriter w;
-  w.begin_object().field("version", 2);
-  write_rows(w, "never_first", never_first(values),
-             [&](const auto& r) { w.value(r.value).value(r.maker).value(r.read); });
-  if (!seconds.empty()) write_cases(w, values, seconds);
-  if (peak != nullptr) {
-    w.key("peak").begin_object();
-    if (peak->moment < 0) {
-      w.field("end", true);
-    } else {
-      Certificate::Leaf leaf = peak->leaf;
-      leaf.prices = {1};
-      w.key("moments").begin_array();
-      write_moment(w, values, peak->moment, !leaf.need.empty() || !leaf.keep.empty());
-      w.end_array().key("leaves").begin_array();
-      write_leaf(w, leaf, 1, 0);
-      w.end_array();
-    }
-    w.end_object();
-  }
-  w.end_object();
-  return w.take();
+  return ProofWriter(values).write(seconds, peak);
 }
 
 }  // namespace tidemark::plan

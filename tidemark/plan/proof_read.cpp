@@ -11,108 +11,109 @@ namespace {
 using json::Element;
 using json::Place;
 
-std::vector<Row> read_rows(Element element, const Place& place, std::size_t width) {
-  std::vector<Row> rows;
-  for (const Element row : json::read_array(element, place)) {
-    Row& r = rows.emplace_back();
-    for (const Element cell : json::read_array(row, place)) r.push_back(json::read_integer(cell, place));
-    if (r.size() != width) json::refuse(place, fmt::format("a row of {} numbers, not {}", r.size(), width));
-    for (const std::int64_t cell : r) {
-      if (cell < 0 || cell > std::int64_t{1} << 60) json::refuse(place, "a number below 0 or above 2^60");
+constexpr double kMostWork = 1e9;  // numbers that are looked at
+constexpr std::size_t kMostMoments = 16;
+
+class Reader {
+ public:
+  explicit Reader(const Problem& problem) : p_(problem) {}
+
+  Text read(Element root) {
+    static constexpr std::string_view kFields[] = {"version",       "never_first", "moments",
+                                                   "unit_exponent", "seconds",     "peak"};
+    // Of another version, whatever else it holds, only the version is said; and rows name moments that may stand behind them.
+    std::optional<Element> fields[std::size(kFields)];
+    json::read_object(root, Place{"proof"}, kFields, [&](std::size_t f, Element e) { fields[f] = e; });
+    const auto place = [&](std::size_t f) { return Place{"proof", kFields[f]}; };
+    const std::int64_t version = fields[0] ? json::read_integer(*fields[0], place(0)) : 1;
+    if (version != 3)
+      json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
+    if (fields[1]) text_.never_first = rows(*fields[1], place(1), "btb");
+    if (fields[2]) {
+      for (const Element moment : json::read_array(*fields[2], place(2)))
+        text_.moments.push_back(read_moment(moment, place(2)));
     }
+    const std::int64_t exponent = fields[3] ? json::read_integer(*fields[3], place(3)) : 0;
+    if (exponent < -900 || exponent > 900) json::refuse(place(3), "out of range");
+    text_.unit_exponent = static_cast<int>(exponent);
+    if (fields[4]) text_.seconds = read_node(*fields[4], place(4));
+    if (fields[5]) text_.peak = read_node(*fields[5], place(5));
+    return std::move(text_);
   }
-  return rows;
-}
 
-Leaf read_leaf(Element element, const Place& place) {
-  static constexpr std::string_view kFields[] = {"impossible", "decisions", "prices", "need",
-                                                 "keep",       "sum",       "floors", "links"};
-  static constexpr std::size_t kWidth[] = {0, 2, 2, 5, 5, 4, 2, 2};
-  Leaf leaf;
-  std::vector<Row>* rows[] = {nullptr,    &leaf.decisions, &leaf.prices, &leaf.need,
-                              &leaf.keep, &leaf.sum,       &leaf.floors, &leaf.links};
-  json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) {
-      leaf.impossible = json::read_bool(e, place);
-    } else {
-      *rows[field] = read_rows(e, place, kWidth[field]);
+ private:
+  // `fields`: what each number is: a task, a buffer, a moment of the list, or any.
+  Row row(Element element, const Place& place, std::string_view fields) const {
+    Row row;
+    for (const Element cell : json::read_array(element, place)) {
+      const char kind = row.size() < fields.size() ? fields[row.size()] : '.';
+      const std::int64_t most = kind == 't'   ? std::ssize(p_.tasks) - 1
+                                : kind == 'b' ? std::ssize(p_.buffers) - 1
+                                : kind == 'm' ? std::ssize(text_.moments) - 1
+                                              : std::int64_t{1} << 60;
+      row.push_back(json::read_integer(cell, place));
+      if (row.back() < 0 || row.back() > most)
+        json::refuse(place, fmt::format("{} is not from 0 to {}", row.back(), most));
     }
-  });
-  return leaf;
-}
-
-MomentText read_moment(Element element, const Place& place, std::size_t tasks) {
-  static constexpr std::string_view kFields[] = {"task", "after"};
-  MomentText moment;
-  json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) moment.task = json::read_id(e, place, tasks);
-    if (field == 1) moment.after = read_rows(e, place, 2);
-  });
-  if (moment.task < 0) json::refuse(place, "a moment without a task");
-  return moment;
-}
-
-// One of the three fields of a case.
-void read_of_case(Case& c, std::size_t field, Element element, const Place& place, std::size_t tasks) {
-  if (field == 0) {
-    for (const Element moment : json::read_array(element, place))
-      c.moments.push_back(read_moment(moment, place, tasks));
-  } else if (field == 1) {
-    for (const Element leaf : json::read_array(element, place)) c.leaves.push_back(read_leaf(leaf, place));
-  } else {
-    c.order = read_rows(element, place, 2);
+    if (row.size() != fields.size())
+      json::refuse(place, fmt::format("a row of {} numbers, not {}", row.size(), fields.size()));
+    return row;
   }
-}
 
-Part read_part(Element element, const Place& place, std::size_t tasks) {
-  static constexpr std::string_view kFields[] = {"moments", "leaves", "cases", "unit_exponent", "end"};
-  static constexpr std::string_view kCaseFields[] = {"moments", "leaves", "order"};
-  Part part;
-  Case only;
-  bool several = false;
-  json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-    if (field <= 1) read_of_case(only, field, e, place, tasks);
-    if (field == 2) {
-      several = true;
-      for (const Element each : json::read_array(e, place)) {
-        Case& c = part.cases.emplace_back();
-        json::read_object(each, place, kCaseFields,
-                          [&](std::size_t f, Element x) { read_of_case(c, f, x, place, tasks); });
-      }
-    }
-    if (field == 3) {
-      const std::int64_t exponent = json::read_integer(e, place);
-      if (exponent < -900 || exponent > 900) json::refuse(place, "unit_exponent is out of range");
-      part.unit_exponent = static_cast<int>(exponent);
-    }
-    if (field == 4) part.end = json::read_bool(e, place);
-  });
-  if (several && !(only.moments.empty() && only.leaves.empty()))
-    json::refuse(place, "moments or leaves beside cases");
-  if (!several) part.cases.push_back(std::move(only));
-  return part;
-}
+  Rows rows(Element element, const Place& place, std::string_view fields) const {
+    Rows rows;
+    for (const Element each : json::read_array(element, place)) rows.push_back(row(each, place, fields));
+    return rows;
+  }
+
+  MomentText read_moment(Element element, const Place& place) const {
+    static constexpr std::string_view kFields[] = {"task", "after"};
+    MomentText moment;
+    json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
+      if (field == 0) moment.task = json::read_id(e, place, p_.tasks.size());
+      if (field == 1) moment.after = rows(e, place.of("after"), "tt");
+    });
+    if (moment.task < 0) json::refuse(place, "a moment without a task");
+    return moment;
+  }
+
+  Node read_node(Element element, const Place& place) {
+    static constexpr std::string_view kFields[] = {"order", "stored", "cases",  "moments", "need",
+                                                   "keep",  "sum",    "floors", "links",   "impossible"};
+    Node node;
+    json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
+      const Place here = place.of(kFields[field]);
+      if (field <= 1 && !node.decision.empty()) json::refuse(here, "an order beside what is stored");
+      if (field <= 1) node.decision = row(e, here, field == 0 ? "tt" : "tb");
+      if (field == 0) node.by_order = true;
+      if (field == 3) node.moments = rows(e, here, "m..");
+      if (field == 4) node.need = rows(e, here, "..tb.");
+      if (field == 5) node.keep = rows(e, here, "...b.");
+      if (field == 6) node.sum = rows(e, here, "..t.");
+      if (field == 7) node.floors = rows(e, here, "t.");
+      if (field == 8) node.links = rows(e, here, "..");
+      if (field == 9) node.impossible = json::read_bool(e, here);
+      if (field != 2) return;
+      for (const Element each : json::read_array(e, here)) node.cases.push_back(read_node(each, place));
+    });
+    if (node.cases.size() != (node.decision.empty() ? 0 : 2))
+      json::refuse(place, "not two cases by an order or by what is stored");
+    if (node.moments.size() > (p_.tiers.empty() ? kMostMoments : 1)) json::refuse(place, "too many moments");
+    work_ += static_cast<double>((p_.tasks.size() + p_.buffers.size() + 1) * (node.moments.size() + 1));
+    if (work_ > kMostWork) json::refuse(place, "too many cases");
+    return node;
+  }
+
+  const Problem& p_;
+  Text text_;
+  double work_ = 0;
+};
 
 }  // namespace
 
-Text read(std::string_view json, std::size_t tasks) {
-  const json::Document document("proof", json);
-  static constexpr std::string_view kFields[] = {"version", "never_first", "seconds", "peak"};
-  Text text;
-  // Of another version, whatever else it holds, only the version is said.
-  std::vector<std::pair<std::size_t, Element>> fields;
-  json::read_object(document.root(), Place{"proof"}, kFields, [&](std::size_t field, Element e) {
-    if (field == 0) text.version = json::read_integer(e, Place{"proof", "version"});
-    if (field > 0) fields.emplace_back(field, e);
-  });
-  if (text.version != 2)
-    json::refuse(Place{"proof"}, fmt::format("version {}, and 2 is what is read; plan again", text.version));
-  for (const auto& [field, e] : fields) {
-    if (field == 1) text.never_first = read_rows(e, Place{"proof", "never_first"}, 3);
-    if (field == 2) text.seconds = read_part(e, Place{"proof", "seconds"}, tasks);
-    if (field == 3) text.peak = read_part(e, Place{"proof", "peak"}, tasks);
-  }
-  return text;
+Text read(std::string_view json, const Problem& problem) {
+  const json::Document document("proof", json, json::Document::Holds::proof);
+  return Reader(problem).read(document.root());
 }
 
 }  // namespace tidemark::plan::proof

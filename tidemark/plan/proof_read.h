@@ -9,32 +9,28 @@
 namespace tidemark::plan::proof {
 
 using Row = std::vector<std::int64_t>;  // as many numbers as the row's name has fields, each from 0 to 2^60
+using Rows = std::vector<Row>;
 
-struct Leaf {
-  std::vector<Row> decisions, prices, need, keep, sum, floors, links;
+// Of two cases, of which every plan is one; or what is proven of all plans that the cases above it leave.
+struct Node {
+  bool by_order = false;
+  Row decision;  // [a, b]: a first runs before b, or the opposite; else [t, b]: b is stored when t first runs, or not
+  std::vector<Node> cases;  // two, the one in which it is so first; none: what follows counts
+  Rows moments, need, keep, sum, floors, links;
   bool impossible = false;
 };
 struct MomentText {
   TaskId task = -1;
-  std::vector<Row> after;
-};
-struct Case {
-  std::vector<Row> order;
-  std::vector<MomentText> moments;
-  std::vector<Leaf> leaves;
-};
-struct Part {
-  int unit_exponent = 0;
-  std::vector<Case> cases;
-  bool end = false;
+  Rows after;
 };
 struct Text {
-  std::int64_t version = 1;
-  std::vector<Row> never_first;
-  std::optional<Part> seconds, peak;
+  Rows never_first;
+  std::vector<MomentText> moments;
+  int unit_exponent = 0;
+  std::optional<Node> seconds, peak;
 };
 
-// Throws Error(data) naming the place; ids of tasks are in [0, tasks).
-Text read(std::string_view json, std::size_t tasks);
+// Throws Error(data) naming the place. Tasks, buffers and moments that rows name are there, and there is not more to do than can be done in some seconds.
+Text read(std::string_view json, const Problem& problem);
 
 }  // namespace tidemark::plan::proof

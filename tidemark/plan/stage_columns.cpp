@@ -10,14 +10,14 @@ namespace {
 constexpr double kNegligible = 2e-4;  // of the budget: all that is so small, together
 
 std::vector<bool> negligible(const Values& values, Bytes budget) {
-  std::vector<ValueId> order(values.size.size());
+  std::vector<BufferId> order(values.size.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto size = [&](ValueId v) { return values.size[static_cast<std::size_t>(v)]; };
-  std::stable_sort(order.begin(), order.end(), [&](ValueId a, ValueId b) { return size(a) < size(b); });
+  const auto size = [&](BufferId v) { return values.size[static_cast<std::size_t>(v)]; };
+  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) { return size(a) < size(b); });
   std::vector<bool> small(order.size());
   const double most = kNegligible * static_cast<double>(std::max<Bytes>(0, budget - values.resident_bytes));
   double sum = 0;
-  for (const ValueId v : order) {
+  for (const BufferId v : order) {
     sum += static_cast<double>(size(v));
     if (sum > most) break;
     small[static_cast<std::size_t>(v)] = true;
@@ -45,11 +45,11 @@ StageColumns::StageColumns(const Values& values, const Evaluation& facts, Bytes 
     }
   }
   is_output_.resize(at(v_.values()));
-  for (ValueId v : v_.outputs) is_output_[at(v)] = true;
+  for (BufferId v : v_.outputs) is_output_[at(v)] = true;
   const std::vector<bool> small = negligible(values, budget);
   always_there_.assign(stages, std::vector<bool>(at(v_.values())));
   for (int i = 1; i <= k_; ++i) {
-    for (ValueId v = 0; v < v_.values(); ++v) {
+    for (BufferId v = 0; v < v_.values(); ++v) {
       const auto [least, most] = e_.stored_range(i, v);
       always_there_[at(i)][at(v)] =
           least == 1 || (v_.resident[at(v)] && v_.given[at(v)]) || (small[at(v)] && most == 1);
@@ -65,15 +65,15 @@ void StageColumns::number() {
       if (ranges(l, l)[at(t)] != Range::zero) use(l, t);
     }
   }
-  for (ValueId v : v_.outputs) supply(k_, v);
+  for (BufferId v : v_.outputs) supply(k_, v);
   for (int l = 2; l <= k_; ++l) {
-    for (ValueId v : v_.reads[e_.facts()[at(l - 1)].task]) stored_to_do_.emplace_back(l, v);
+    for (BufferId v : v_.reads[e_.facts()[at(l - 1)].task]) stored_to_do_.emplace_back(l, v);
   }
   while (!runs_to_do_.empty() || !stored_to_do_.empty()) {
     if (!runs_to_do_.empty()) {
       const auto [l, t] = runs_to_do_.back();
       runs_to_do_.pop_back();
-      for (ValueId v : v_.reads[t]) supply(l, v);
+      for (BufferId v : v_.reads[t]) supply(l, v);
     } else {
       const auto [i, v] = stored_to_do_.back();
       stored_to_do_.pop_back();
@@ -94,7 +94,7 @@ void StageColumns::use(int stage, TaskId t) {
 }
 
 // Whatever may have a value there in a stage.
-void StageColumns::supply(int stage, ValueId v) {
+void StageColumns::supply(int stage, BufferId v) {
   const auto surely = [&](TaskId m) { return ranges(stage, stage)[at(m)] == Range::one; };
   if (always_there(stage, v) || std::any_of(v_.makers[v].begin(), v_.makers[v].end(), surely)) return;
   add_stored(stage, v);
@@ -104,7 +104,7 @@ void StageColumns::supply(int stage, ValueId v) {
   }
 }
 
-void StageColumns::add_stored(int moment, ValueId v) {
+void StageColumns::add_stored(int moment, BufferId v) {
   int& c = stored_[at(moment)][at(v)];
   if (c != kUnseen) return;
   const auto [least, most] = e_.stored_range(moment, v);

@@ -26,13 +26,13 @@ class StageColumns {
   const std::vector<TaskId>& floors() const { return floors_; }
 
   int run(int stage, TaskId t) const { return run_[at(stage)][at(t)]; }
-  int stored(int moment, ValueId v) const { return stored_[at(moment)][at(v)]; }
+  int stored(int moment, BufferId v) const { return stored_[at(moment)][at(v)]; }
   // By task, of the stages i to j.
   const std::vector<Range>& ranges(int i, int j) const { return ranges_[at(i * (k_ + 1) + j)]; }
   // There at moment i in any case, or so small that keeping it is taken to cost nothing, so that nobody has to make it again.
-  bool always_there(int i, ValueId v) const { return always_there_[at(i)][at(v)]; }
+  bool always_there(int i, BufferId v) const { return always_there_[at(i)][at(v)]; }
 
-  bool is_output(ValueId v) const { return is_output_[at(v)]; }
+  bool is_output(BufferId v) const { return is_output_[at(v)]; }
   const Values& values() const { return v_; }
   const Evaluation& facts() const { return e_; }
 
@@ -40,9 +40,9 @@ class StageColumns {
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
   void number();
   void add_runs(TaskId t);
-  void add_stored(int moment, ValueId v);
+  void add_stored(int moment, BufferId v);
   int column(double cost);
-  void supply(int stage, ValueId v);
+  void supply(int stage, BufferId v);
   void use(int stage, TaskId t);
 
   const Values& v_;
@@ -58,7 +58,7 @@ class StageColumns {
   std::vector<bool> seen_;
   std::vector<std::vector<bool>> used_;
   std::vector<std::pair<int, TaskId>> runs_to_do_;
-  std::vector<std::pair<int, ValueId>> stored_to_do_;
+  std::vector<std::pair<int, BufferId>> stored_to_do_;
 };
 
 }  // namespace tidemark::plan

@@ -16,21 +16,24 @@ std::vector<TaskId> first_order(const Values& values) {
   std::vector<std::int32_t> missing(at(n));
   std::vector<bool> there = values.given;
   std::priority_queue<TaskId, std::vector<TaskId>, std::greater<>> ready;
+  const auto comes = [&](TaskId t) {
+    if (--missing[at(t)] == 0) ready.push(t);
+  };
   for (TaskId t = 0; t < n; ++t) {
-    for (ValueId v : values.reads[t]) missing[at(t)] += there[at(v)] ? 0 : 1;
-    if (missing[at(t)] == 0) ready.push(t);
+    missing[at(t)] = 1 + static_cast<std::int32_t>(values.follows[t].size());
+    for (BufferId v : values.reads[t]) missing[at(t)] += there[at(v)] ? 0 : 1;
+    comes(t);
   }
   std::vector<TaskId> order;
   while (!ready.empty()) {
     const TaskId t = ready.top();
     ready.pop();
     order.push_back(t);
-    for (ValueId v : values.writes[t]) {
+    for (const TaskId f : values.followers[t]) comes(f);
+    for (BufferId v : values.makes[t]) {
       if (there[at(v)]) continue;
       there[at(v)] = true;
-      for (TaskId r : values.readers[v]) {
-        if (--missing[at(r)] == 0) ready.push(r);
-      }
+      for (TaskId r : values.readers[v]) comes(r);
     }
   }
   return order;
@@ -46,16 +49,16 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
     return column >= 0 ? program_.solution()[at(column)] : column == StageColumns::kOne ? 1.0 : 0.0;
   };
   // What is too small to have a column is where it is needed.
-  const auto stored = [&](int moment, ValueId v) {
+  const auto stored = [&](int moment, BufferId v) {
     return facts_->stored_range(moment, v).first == 1 ? 1.0 : solved(columns_.stored(moment, v));
   };
   const std::vector<TaskId> order = first_order(v_);
   const auto n = static_cast<TaskId>(order.size());
   std::vector<std::pair<Bytes, TaskId>> out;
   std::vector<bool> is_output(at(v_.values()));
-  for (ValueId v : v_.outputs) is_output[at(v)] = true;
+  for (BufferId v : v_.outputs) is_output[at(v)] = true;
   for (int i = 0; i <= k; ++i) {
-    const auto next = [&](ValueId v) { return i < k ? stored(i + 1, v) : is_output[at(v)] ? 1.0 : 0.0; };
+    const auto next = [&](BufferId v) { return i < k ? stored(i + 1, v) : is_output[at(v)] ? 1.0 : 0.0; };
     std::vector<TaskId> place(at(v_.tasks()), n);
     std::vector<double> part(at(v_.tasks()));
     for (TaskId turn = n - 1; turn >= 0; --turn) {
@@ -64,7 +67,7 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
       part[at(t)] = sure ? 1 : solved(columns_.run(i, t));
       if (sure) place[at(t)] = turn;
       if (sure || part[at(t)] <= 0) continue;
-      for (ValueId v : v_.writes[t]) {
+      for (BufferId v : v_.makes[t]) {
         for (TaskId r : v_.readers[v]) {
           if (part[at(r)] > 0) place[at(t)] = std::min(place[at(t)], place[at(r)]);
         }
@@ -73,7 +76,7 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
     // Of each value, from place to place, how much of it is live before the place.
     std::vector<std::vector<std::pair<TaskId, double>>> live(at(v_.values()));
     std::vector<double> change(at(n) + 2);
-    for (ValueId v = 0; v < v_.values(); ++v) {
+    for (BufferId v = 0; v < v_.values(); ++v) {
       if (v_.size[at(v)] == 0) continue;
       std::vector<std::pair<TaskId, double>> uses;
       for (TaskId r : v_.readers[v]) {
@@ -110,12 +113,12 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
       if (place[at(t)] != turn || part[at(t)] < 1 || !v_.sole[at(t)] ||
           (i > 0 && t == facts_->facts()[at(i - 1)].task))
         continue;
-      std::vector<ValueId> fresh;
+      std::vector<BufferId> fresh;
       auto own = static_cast<double>(held_in_run(v_, t, fresh) - v_.resident_bytes);
-      for (ValueId v : v_.reads[t]) own += static_cast<double>(v_.size[at(v)]);
+      for (BufferId v : v_.reads[t]) own += static_cast<double>(v_.size[at(v)]);
       double bytes = total + own + static_cast<double>(v_.resident_bytes - o_.budget);
-      for (const auto& lists : {v_.reads[t], v_.writes[t]}) {
-        for (ValueId v : lists) {
+      for (const auto& lists : {v_.reads[t], v_.makes[t]}) {
+        for (BufferId v : lists) {
           for (const auto& [from, amount] : live[at(v)]) {
             if (from <= turn) bytes -= amount * static_cast<double>(v_.size[at(v)]);
           }

@@ -42,7 +42,7 @@ std::vector<StagePath> StagePaths::broken(const std::vector<double>& x, double l
   return out;
 }
 
-double StagePaths::supply(int i, ValueId v) const {
+double StagePaths::supply(int i, BufferId v) const {
   if (c_.always_there(i, v)) return kPlenty;
   double sum = value(c_.stored(i, v));
   for (TaskId m : v_.makers[v]) sum += most_[at(m)];
@@ -98,7 +98,7 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
     const bool open = i == j && !one && c_.facts().usual_floor(t) > 0 && c_.run(i, t) >= 0;
     if (one ? !sure : most_[at(t)] <= 0) continue;
     const double needed = sure ? 1 : value(c_.run(i, t));
-    for (ValueId v : v_.reads[t]) {
+    for (BufferId v : v_.reads[t]) {
       const double there = supply(i, v);
       if ((sure || open) && there < needed - least) demands.push_back({needed - there, t, v});
       if (one || there >= most_[at(t)] - kClearly) continue;
@@ -106,7 +106,7 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
       through_[at(t)] = v;
     }
   }
-  for (ValueId v = 0; v < v_.values(); ++v) {
+  for (BufferId v = 0; v < v_.values(); ++v) {
     const bool last = j == c_.moments();
     const double needed = last                                           ? (c_.is_output(v) ? 1 : 0)
                           : c_.facts().stored_range(j + 1, v).first == 1 ? 1
@@ -121,7 +121,7 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
 StagePath StagePaths::followed(int i, int j, const Demand& demand) const {
   StagePath path{i, j, demand.task, demand.value, {}};
   std::map<TaskId, double, std::greater<>> back, ends;  // times, by maker
-  const auto need = [&](ValueId v, double times, TaskId by) {
+  const auto need = [&](BufferId v, double times, TaskId by) {
     for (TaskId m : v_.makers[v]) {
       if (c_.ranges(i, j)[at(m)] == Range::zero) continue;
       (m < by && through_[at(m)] >= 0 ? back : ends)[m] += times;

@@ -14,13 +14,13 @@ namespace tidemark::plan {
 struct StagePath {
   struct Hop {
     TaskId maker;
-    ValueId through;  // of what it reads, the value that is followed back; -1: its runs count
+    BufferId through;  // of what it reads, the value that is followed back; -1: its runs count
     double times;     // on so many ways
   };
   int i, j;
   TaskId
       task;  // the demand: it reads `value`; -1: `value` is stored at moment j + 1, or an output at the end
-  ValueId value;
+  BufferId value;
   std::vector<Hop> hops;
 };
 
@@ -35,11 +35,11 @@ class StagePaths {
   struct Demand {
     double amount;  // by which it is not met
     TaskId task;
-    ValueId value;
+    BufferId value;
   };
   void look_at(int i, int j, double least, std::size_t most, std::vector<StagePath>& out);
   std::vector<Demand> unmet(int i, int j, double least);
-  double supply(int i, ValueId v) const;
+  double supply(int i, BufferId v) const;
   StagePath followed(int i, int j, const Demand& demand) const;
 
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -51,7 +51,7 @@ class StagePaths {
   std::vector<std::vector<double>> runs_;  // by stage and task: of all stages up to this one
   // Of one range: the most that may come of a task, and the value it reads that says so, or -1: its own runs do.
   std::vector<double> most_, raised_;
-  std::vector<ValueId> through_;
+  std::vector<BufferId> through_;
 };
 
 }  // namespace tidemark::plan

@@ -66,7 +66,7 @@ StageProgram::StageProgram(const StageProgram& from, const std::vector<TaskId>& 
   for (int m = 1; m <= from.columns_.moments(); ++m) {
     const int i = place(m);
     if (i == 0) continue;
-    for (ValueId v = 0; v < v_.values(); ++v) take(columns_.stored(i, v), from.columns_.stored(m, v));
+    for (BufferId v = 0; v < v_.values(); ++v) take(columns_.stored(i, v), from.columns_.stored(m, v));
     for (TaskId t = 0; t < v_.tasks(); ++t) take(columns_.run(i, t), from.columns_.run(m, t));
   }
   for (TaskId t = 0; t < v_.tasks(); ++t) take(columns_.run(0, t), from.columns_.run(0, t));
@@ -83,9 +83,9 @@ void StageProgram::add_first_rows() {
   for (int i = 1; i <= columns_.moments(); ++i) {
     const Moment& m = facts_->facts()[at(i - 1)];
     auto room = static_cast<double>(o_.budget - m.held);
-    for (ValueId v : v_.reads[m.task]) room -= static_cast<double>(v_.size[at(v)]);
+    for (BufferId v : v_.reads[m.task]) room -= static_cast<double>(v_.size[at(v)]);
     entries.clear();
-    for (ValueId v = 0; v < v_.values(); ++v) {
+    for (BufferId v = 0; v < v_.values(); ++v) {
       if (columns_.stored(i, v) >= 0 && v_.size[at(v)] > 0)
         entries.push_back({columns_.stored(i, v), -static_cast<double>(v_.size[at(v)]) / budget});
     }

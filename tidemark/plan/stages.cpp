@@ -82,7 +82,7 @@ class StageTree {
   // Stored or not: an unknown of which a solution says neither.
   struct Open {
     int column = -1, moment = 0;
-    ValueId value = -1;
+    BufferId value = -1;
   };
   struct Node {
     std::vector<std::pair<Open, int>> fixed;
@@ -107,7 +107,7 @@ class StageTree {
     double most = 0;
     const StageColumns& columns = p_.columns();
     for (int i = 1; i <= columns.moments(); ++i) {
-      for (ValueId v = 0; v < columns.values().values(); ++v) {
+      for (BufferId v = 0; v < columns.values().values(); ++v) {
         const int c = columns.stored(i, v);
         if (c < 0) continue;
         const double x = p_.program().solution()[at(c)], part = std::min(x, 1 - x);

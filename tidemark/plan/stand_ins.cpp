@@ -41,24 +41,50 @@ struct Roles {
   }
 };
 
-using Touched = std::vector<std::pair<BufferId, std::int32_t>>;
-Touched versions_of(const Values& v, std::span<const ValueId> values) {
-  Touched list;
-  for (const ValueId x : values) list.emplace_back(v.buffer[at(x)], v.version[at(x)]);
-  std::sort(list.begin(), list.end());
-  return list;
+// The version of a buffer that a task reads or writes, and whether it leaves the next one.
+struct Touch {
+  BufferId buffer;
+  std::int32_t version;
+  bool updates;
+  auto operator<=>(const Touch&) const = default;
+};
+using Touches = std::vector<std::set<Touch>>;  // by task
+
+Touches touches_of(const Problem& p) {
+  const auto n = static_cast<TaskId>(p.tasks.size());
+  std::vector<std::set<BufferId>> in;
+  std::vector<std::vector<TaskId>> updates_of(p.buffers.size());
+  for (TaskId t = 0; t < n; ++t) {
+    in.emplace_back(p.tasks[at(t)].reads.begin(), p.tasks[at(t)].reads.end());
+    for (const BufferId b : p.tasks[at(t)].writes) {
+      if (!p.tasks[at(t)].optional && in.back().contains(b)) updates_of[at(b)].push_back(t);
+    }
+  }
+  const auto version = [&](BufferId b, TaskId place) {
+    const auto& list = updates_of[at(b)];
+    return static_cast<std::int32_t>(std::lower_bound(list.begin(), list.end(), place) - list.begin());
+  };
+  Touches touches(p.tasks.size());
+  for (TaskId t = 0; t < n; ++t) {
+    const Task& task = p.tasks[at(t)];
+    // A stand-in finds what the update does, wherever it stands.
+    const TaskId update = task.optional ? task.instead_of : t;
+    for (const BufferId b : task.writes) {
+      const bool updates = in[at(t)].erase(b) > 0;
+      touches[at(t)].insert({b, version(b, updates ? update : t), updates});
+    }
+    for (const BufferId b : in[at(t)]) touches[at(t)].insert({b, version(b, t), false});
+  }
+  return touches;
 }
 
 // Every task that may run reads and makes the versions that it does in the problem as given.
-bool is_same(const Values& given, const Roles& roles) {
+bool is_same(const Touches& given, const Roles& roles) {
   if (!verify(roles.problem).empty()) return false;
-  const Values now(roles.problem);
-  for (TaskId t = 0; t < now.tasks(); ++t) {
-    if (is_stand_in(roles.problem.tasks[at(t)])) continue;  // the search does not run these
-    const TaskId was = roles.id[at(t)];
-    if (versions_of(now, now.reads[t]) != versions_of(given, given.reads[was]) ||
-        versions_of(now, now.writes[t]) != versions_of(given, given.writes[was]))
-      return false;
+  const Touches now = touches_of(roles.problem);
+  for (std::size_t t = 0; t < now.size(); ++t) {
+    if (is_stand_in(roles.problem.tasks[t])) continue;  // the search does not run these
+    if (now[t] != given[at(roles.id[t])]) return false;
   }
   return true;
 }
@@ -128,7 +154,7 @@ void bring_forward(Roles& roles, std::size_t o) {
 }
 
 // With stand-in `task` of the problem as given. Only the first way leaves the others where they are in the order.
-std::optional<Roles> take(const Values& given, const Roles& from, TaskId task, bool reorder) {
+std::optional<Roles> take(const Touches& given, const Roles& from, TaskId task, bool reorder) {
   const auto o = at(static_cast<TaskId>(std::find(from.id.begin(), from.id.end(), task) - from.id.begin()));
   if (!from.problem.tasks[o].optional) return {};
   for (const auto put : {put_there, put_here, bring_forward}) {
@@ -147,7 +173,7 @@ bool is_better(const Plan& a, const Plan& b) {
 class StandIns {
  public:
   StandIns(const Problem& problem, const Options& options, bool below, const SearchList& search)
-      : problem_(problem), options_(options), below_(below), search_(search), given_(problem) {
+      : problem_(problem), options_(options), below_(below), search_(search), given_(touches_of(problem)) {
     options_.progress = [this](const Progress& p) {
       stopped_ = stopped_ || (ask_ && !ask_(p));
       return !stopped_;
@@ -297,15 +323,15 @@ class StandIns {
     best_.peak_bound = first.peak_bound;
     best_.proof = first.proof;
     if (options_.bounds && !best_.seconds_bound) {
-      BoundResult r = bound(
-          given_, {.budget = options_.budget,
-                   .time_limit = std::max(kLeastBound * options_.time_limit, left()),
-                   .effort = counted() ? kCountedCuts : BoundOptions{}.effort,
-                   .known_seconds = best_.seconds,
-                   .go_on = [&] {
-                     return options_.progress(
-                         {.seconds_elapsed = clock_.seen(), .best_seconds = best_.seconds, .phase = "bound"});
-                   }});
+      BoundResult r = bound(problem_, {.budget = options_.budget,
+                                       .time_limit = std::max(kLeastBound * options_.time_limit, left()),
+                                       .effort = counted() ? kCountedCuts : BoundOptions{}.effort,
+                                       .known_seconds = best_.seconds,
+                                       .go_on = [&] {
+                                         return options_.progress({.seconds_elapsed = clock_.seen(),
+                                                                   .best_seconds = best_.seconds,
+                                                                   .phase = "bound"});
+                                       }});
       best_.seconds_bound = r.seconds;
       best_.proof = std::move(r.proof);
     }
@@ -323,7 +349,7 @@ class StandIns {
   Options options_;
   const bool below_;
   const SearchList& search_;
-  const Values given_;
+  const Touches given_;
   Limit clock_{0, -1};
   std::function<bool(const Progress&)> ask_;
   bool stopped_ = false;
