@@ -112,9 +112,9 @@ TEST(Reorder, KeepsThePlanAndKnowsItsPeak) {
     Reorder reorder(model);
     reorder.load(model.order);
     const Bytes limit = reorder.peak() * 7 / 10;
-    const double before = reorder.overflow(limit);
+    const double before = reorder.overflow({limit});
     Rng rng(seed);
-    reorder.anneal(limit, 50, 1, 3000, rng);
+    reorder.anneal({limit}, 50, 1, 3000, rng);
     Timeline line(model);
     line.assign(reorder.runs(), 0);
     Plan plan;

@@ -22,6 +22,8 @@ constexpr int kMoves = 4;          // moves of any run with each that is forced 
 constexpr int kSettled = 2;        // likewise, of what is around it, to where it fits best
 constexpr double kLonger = 2;      // places that a life of the mean size may get longer by one move
 constexpr double kEasy[] = {0.5, 0.6, 0.75};  // of the arena: live bytes that find their places, in turn
+// Of the arena, below the peak as it was: from there on bytes count so many times more, or moments get fuller than any was.
+constexpr double kSteep = 0.002, kSteeper = 20;
 constexpr std::int64_t kToEase = 30;          // changes of the order for each run, to get there
 constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
 constexpr double kFull =
@@ -327,8 +329,11 @@ std::vector<TaskId> Arrange::eased(const std::vector<TaskId>& runs, const Limit&
   const Bytes before = reorder.peak();
   const auto moves = static_cast<std::int64_t>(
       std::min(static_cast<double>(kToEase * std::ssize(runs)), std::max(0.0, limit.left()) / kSecondsAMove));
-  reorder.anneal(static_cast<Bytes>(kEasy[seed_ % std::size(kEasy)] * static_cast<double>(arena_ * align_)),
-                 0.3 * mean, 0.01 * mean, moves, rng_);
+  const auto arena = static_cast<double>(arena_ * align_);
+  const Reorder::Limits limits{.limit = static_cast<Bytes>(kEasy[seed_ % std::size(kEasy)] * arena),
+                               .steep = before - static_cast<Bytes>(kSteep * arena),
+                               .steeper = kSteeper};
+  reorder.anneal(limits, 0.3 * mean, 0.01 * mean, moves, rng_);
   return reorder.peak() <= std::max(before, arena_ * align_) ? reorder.runs() : runs;
 }
 

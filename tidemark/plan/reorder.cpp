@@ -204,24 +204,19 @@ void Reorder::lower_peak(int most) {
   }
 }
 
-double Reorder::overflow(Bytes limit) {
+double Reorder::overflow(const Limits& limits) const {
   double sum = 0;
-  for (const Bytes b : bytes_) {
-    if (b > limit) sum += static_cast<double>(b - limit);
-  }
+  for (const Bytes b : bytes_) sum += limits.cost(b);
   return sum;
 }
 
 Bytes Reorder::peak() const { return bytes_.empty() ? 0 : *std::max_element(bytes_.begin(), bytes_.end()); }
 
-bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, Rng& rng) {
+bool Reorder::anneal(const Limits& limits, double hot, double cold, std::int64_t moves, Rng& rng) {
   const auto n = static_cast<std::int32_t>(runs_.size());
-  double over = overflow(limit);
+  double over = overflow(limits);
   if (n < 2) return over == 0;
-  const auto cost = [&](std::int32_t at) {
-    const Bytes b = bytes_[static_cast<std::size_t>(at)];
-    return b > limit ? static_cast<double>(b - limit) : 0.0;
-  };
+  const auto cost = [&](std::int32_t at) { return limits.cost(bytes_[static_cast<std::size_t>(at)]); };
   std::int64_t listed = -n;  // the move before which `over_` was made
   std::int64_t k = 0;
   for (; k < moves && over > 0; ++k) {
@@ -269,10 +264,10 @@ bool Reorder::anneal(Bytes limit, double hot, double cold, std::int64_t moves, R
     }
     for (std::int32_t d = done - 1; d >= keep; --d) exchange_anyway(right ? at + d : at - d - 1);
     if (keep > 0) over += keep == best_done ? best_change : change;
-    if (over < 0.5) over = overflow(limit);
+    if (over < 0.5) over = overflow(limits);
   }
   worked(static_cast<double>(k), kSecondsAMove);
-  return overflow(limit) == 0;
+  return overflow(limits) == 0;
 }
 
 std::vector<TaskId> Reorder::runs() const {

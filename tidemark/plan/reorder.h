@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
+
 #include "tidemark/base/random.h"
 #include "tidemark/plan/model.h"
 
@@ -16,11 +18,21 @@ class Reorder {
   explicit Reorder(const Model& model);
 
   void load(const std::vector<TaskId>& runs);
-  // Bytes over the limit (which counts without the resident ones), summed over all moments.
-  double overflow(Bytes limit);
+  // Of the live bytes without the resident ones: what is above the first counts, above the second so many times more.
+  struct Limits {
+    Bytes limit = 0;
+    Bytes steep = std::numeric_limits<Bytes>::max();
+    double steeper = 0;
+    double cost(Bytes bytes) const {
+      return (bytes > limit ? static_cast<double>(bytes - limit) : 0.0) +
+             (bytes > steep ? steeper * static_cast<double>(bytes - steep) : 0.0);
+    }
+  };
+  // What is over the limits, summed over all moments.
+  double overflow(const Limits& limits) const;
   Bytes peak() const;
-  // Anneals from `hot` to `cold` (bytes) in `moves` proposals; stops when nothing is over the limit. True if so.
-  bool anneal(Bytes limit, double hot, double cold, std::int64_t moves, Rng& rng);
+  // Anneals from `hot` to `cold` (bytes) in `moves` proposals; stops when nothing is over a limit. True if so.
+  bool anneal(const Limits& limits, double hot, double cold, std::int64_t moves, Rng& rng);
   // What runs at the fullest moment waits, with what needs it at once, until least is live beside it; so for `most` times, or until that
   // does not help.
   void lower_peak(int most);

@@ -164,7 +164,7 @@ void Search::adopt_best(const Search& other) {
 
 std::vector<TaskId> Search::anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves) {
   reorder_.load(order);
-  reorder_.anneal(options_.budget - model_->base, hot * mean_size_, 0.01 * mean_size_, moves, improve_.rng());
+  reorder_.anneal({options_.budget - model_->base}, hot * mean_size_, 0.01 * mean_size_, moves, improve_.rng());
   return reorder_.runs();
 }
 
@@ -182,7 +182,7 @@ bool Search::reorder_and_repair() {
   const auto n = static_cast<std::int64_t>(line_.run_count());
   note_peak();
   reorder_.load(line_.runs());
-  reorder_.anneal(options_.budget - model_->base, mean_size_, 0.01 * mean_size_, 20 * n, improve_.rng());
+  reorder_.anneal({options_.budget - model_->base}, mean_size_, 0.01 * mean_size_, 20 * n, improve_.rng());
   line_.assign(reorder_.runs(), kRoom);
   return drops_.repair(std::numeric_limits<double>::infinity(), 0.2, improve_.rng(), 100 + line_.run_count(),
                        Drops::Failing::leave) == Drops::Outcome::fits;
@@ -322,10 +322,10 @@ void Search::start(const std::function<bool()>& has_plan) {
   if (options_.reorder && n <= kMiddling) {
     const Bytes room = options_.budget - model_->base;
     reorder_.load(orders.front());
-    const double over = reorder_.overflow(room);
+    const double over = reorder_.overflow({room});
     for (const double hot : {0.5, 3.0, 12.0, 50.0}) {
       // Where order alone does not take most of the overflow away, more of it hardly does: not worth the time of a large problem.
-      if (late() || (hot > 0.5 && n > kSmall && reorder_.overflow(room) > 0.6 * over)) break;
+      if (late() || (hot > 0.5 && n > kSmall && reorder_.overflow({room}) > 0.6 * over)) break;
       orders.push_back(anneal_order(orders.front(), hot, std::max<std::int64_t>(60 * n, 20000)));
       line_.assign(orders.back(), kRoom);
       consider();
@@ -392,9 +392,9 @@ bool Search::remove_and_reorder() {
   reorder_.load(runs);
   const auto n = static_cast<std::int64_t>(runs.size());
   const Bytes room = options_.budget - model_->base;
-  const double over = reorder_.overflow(room), before = line_.seconds();
-  const bool fits = reorder_.anneal(room, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n, improve_.rng());
-  if (!fits && (model_->has_copies() || reorder_.overflow(room) > kWorthRepair * over)) return false;
+  const double over = reorder_.overflow({room}), before = line_.seconds();
+  const bool fits = reorder_.anneal({room}, 0.3 * mean_size_, 0.01 * mean_size_, 8 * n, improve_.rng());
+  if (!fits && (model_->has_copies() || reorder_.overflow({room}) > kWorthRepair * over)) return false;
   const std::vector<TaskId> had = fits ? std::vector<TaskId>() : line_.runs();
   line_.assign(reorder_.runs(), kRoom);
   if (fits) return true;
