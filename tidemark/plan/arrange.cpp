@@ -24,7 +24,7 @@ constexpr double kLonger = 2;      // places that a life of the mean size may ge
 constexpr double kEasy[] = {0.5, 0.6, 0.75};  // of the arena: live bytes that find their places, in turn
 // Of the arena, below the peak as it was: from there on bytes count so many times more, or moments get fuller than any was.
 constexpr double kSteep = 0.002, kSteeper = 20;
-constexpr std::int64_t kToEase = 30;          // changes of the order for each run, to get there
+constexpr std::int64_t kToEase = 30;                  // changes of the order for each run, to get there
 constexpr std::int64_t kDives = 12, kQuickDives = 3;  // from one order of the runs
 constexpr double kFull =
     0.9;  // of the arena: what lives when so much is live is placed by dives, the rest beside it

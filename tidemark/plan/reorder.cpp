@@ -10,7 +10,7 @@ namespace tidemark::plan {
 namespace {
 constexpr std::int32_t kTogether = 4;  // runs that move as one at most
 constexpr double kSecondsAMove = 5e-7;
-}
+}  // namespace
 
 Reorder::Reorder(const Model& model) : model_(&model), touch_(static_cast<std::size_t>(model.all)) {
   const auto bit = [](BufferId b) { return std::uint64_t{1} << (static_cast<std::uint32_t>(b) % 64); };

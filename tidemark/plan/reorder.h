@@ -48,7 +48,7 @@ class Reorder {
   struct Run {
     TaskId task;
     std::int32_t first_read, reads, first_write, writes;  // in lives_of_
-    Bytes whole;  // its workspace and what it makes
+    Bytes whole;                                          // its workspace and what it makes
   };
   struct Pair {
     std::int32_t read, write;

@@ -65,8 +65,10 @@ void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double second
   if (!may_arrange(runs)) return;
   Limit limit(of_.options.effort < 0 ? seconds : of_.options.time_limit, -1);
   limit.ask([this] { return of_.go_on("offsets", nullptr); });
+  Options options = of_.options;
+  options.seed += kSeedsOfATry * tries_++;
   if (std::optional<Plan> other =
-          arranged(of_.problem, of_.model, runs, of_.budget - of_.model.base, of_.options, limit))
+          arranged(of_.problem, of_.model, runs, of_.budget - of_.model.base, options, limit))
     plan = *std::move(other);
 }
 
@@ -149,23 +151,29 @@ void Offsets::fill_with_fewer(std::vector<TaskId> from) {
   const auto arena = static_cast<double>(of_.budget - of_.model.base);
   // Live bytes fewer than the budget, of the arena: those of the next try, too few of them, and enough or more than can be had.
   double part = std::max(fewer_, kLeastFewer), few = 0, enough = 1;
+  bool again = false;  // the plan is known, and is to have its places
   for (int k = 0; k < kPackings; ++k) {
     // Where rounds are counted, what is tried does not depend on the time.
     const bool late = of_.options.effort < 0 ? seconds_left() <= 0 : of_.limit.fraction() >= 1;
     if (packed ? late || of_.stopped : late && k >= kSurePackings) return;
     const bool anew = k == 0 && of_.limit.fraction() < kLate;
     const double share = anew ? kToSearch : packed ? kToRaise : kToLower;
-    std::vector<TaskId> runs =
-        search_below(of_.model, of_.budget - static_cast<Bytes>(part * arena), from,
-                     anew ? kToSearch * of_.options.time_limit - of_.limit.elapsed() : share * seconds_left(),
-                     share, static_cast<std::uint64_t>(k) + 1, anew);
+    std::vector<TaskId> runs = from;
+    if (!again)
+      runs = search_below(
+          of_.model, of_.budget - static_cast<Bytes>(part * arena), from,
+          anew ? kToSearch * of_.options.time_limit - of_.limit.elapsed() : share * seconds_left(), share,
+          static_cast<std::uint64_t>(k) + 1, anew);
     Bytes over = 0;
     if (!runs.empty()) {
       Plan plan = plan_of(of_.problem, of_.model, runs);
       if (!packed || plan.seconds < packed->seconds)
-        over = try_to_pack(std::move(plan), runs, late, k < kBySteps);
+        over = try_to_pack(std::move(plan), runs, late, k < kBySteps, again);
       from = std::move(runs);
     }
+    // Another search finds no better one in what is left of the time.
+    again = over > 0 && packed && of_.options.effort < 0;
+    if (again) continue;
     (over > 0 ? few : enough) = part;
     // Where rounds are counted, offsets take longer than so few of them.
     if ((!packed || of_.options.effort >= 0) && enough - few < kLeastFewer) return;
@@ -236,10 +244,10 @@ void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
 }
 
 // The bytes that are over; 0: it is packed now.
-Bytes Offsets::try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful) {
+Bytes Offsets::try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful, bool again) {
   const double least = packed ? 0 : hopeful ? kLeastToArrange : kLeastToArrange / 2;
   if (!late || !packed)
-    arrange(plan, runs, std::max(least * of_.options.time_limit, kToArrange * seconds_left()));
+    arrange(plan, runs, std::max(least * of_.options.time_limit, (again ? 1 : kToArrange) * seconds_left()));
   if (!plan.has_arena && (late || !packed)) pack(plan, 0.01);
   if (!plan.has_arena) return 1;
   least_packed = std::min(least_packed, plan.peak);

@@ -65,10 +65,11 @@ class Offsets {
   std::vector<TaskId> search_below(const Model& model, Bytes live, const std::vector<TaskId>& from,
                                    double seconds, double share, std::uint64_t again, bool anew);
   void fill_with_fewer(std::vector<TaskId> from);
-  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful);
+  Bytes try_to_pack(Plan plan, const std::vector<TaskId>& runs, bool late, bool hopeful, bool again = false);
 
   Of of_;
   bool can_arrange_, looked_ = false;  // the latter: whether dives pay, which it depends on
+  std::uint64_t tries_ = 0;            // to arrange, each with other random numbers
   bool holes_ = false;                 // packing is far from the live bytes
   bool ballast_ = false;               // the same, where the order stays as it is
   double fewer_ = 0;                   // live bytes, of the arena, with which offsets are looked for first

@@ -27,24 +27,24 @@ inline constexpr double kFar = 0.06;      // of the arena: holes that call for a
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
 // Of the arena: live bytes fewer with which the order may do the rest, to be measured from the most on; the most and the least that are tried
 // first; and so many more where it turns out that they do not do.
-inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.0085,
+inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.0075,
                         kLeastFewer = 0.002;
 // So few that a search need not begin with them; nor where there was no time to measure how many do.
 inline constexpr double kEasy = 0.003;
-inline constexpr double kFewerStill = 0.005;
+inline constexpr double kFewerStill = 0.003;
 inline constexpr int kBySteps = 2;  // tries that lead to so many more, whatever packing alone leaves over
 // Where few fewer do for the few dives that measure it, fewer still do for many.
 inline constexpr double kOptimism = 0.8;
 inline constexpr double kToMeasure = 0.06;  // of the time limit, at most, to find out which of them
 inline constexpr double kPartOver =
     0.5;  // of the bytes that packing leaves over: so many fewer for the next try
-inline constexpr double kUpwards = 0.2;  // of the way from what was packed to what was not, for the next try
+inline constexpr double kUpwards = 0.35;  // of the way from what was packed to what was not, for the next try
 inline constexpr double kToLessFew = 0.5;  // likewise, from what is not to be had
 inline constexpr double kToSearch = 0.64;  // of the time limit: when the first search for that ends
 inline constexpr double kToLower = 0.3, kToRaise = 0.4;  // of what is left, for the next ones
-inline constexpr double kToArrange = 0.4;                // likewise, for offsets together with the order
+inline constexpr double kToArrange = 0.6;                // likewise, for offsets together with the order
 inline constexpr double kLeastToArrange =
-    0.08;  // of the time limit, for that, as long as there are none; half of it after some tries
+    0.12;  // of the time limit, for that, as long as there are none; half of it after some tries
 inline constexpr double kToArrangeAll = 0.06;  // likewise, first, with all the live bytes that the budget has
 // Seconds, about, until another order has its offsets, for the square of the number of runs.
 inline constexpr double kToArrangeASquare = 7.5e-8;
@@ -68,6 +68,7 @@ inline constexpr std::int32_t kMostForChain = 2000;
 // Tasks, to look for another order with or without dives, and how many of these a try should have time for.
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
+inline constexpr std::uint64_t kSeedsOfATry = 100;  // more than any makes use of
 // Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those of a late one, those that show whether any is needed, and how long they
 // take at most, of the time limit; the part of the arena that a try adds, that of a late one, and which is late; how often half as much is tried where no plan has so much; how long one with it
 // is searched for, of the time limit, while there are no offsets; and tasks.
