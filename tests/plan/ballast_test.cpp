@@ -52,7 +52,7 @@ TEST(Ballast, WeighsWhereSomethingHasNoPlaceAndNowhereElse) {
       EXPECT_EQ(check(problem, plan), "");
       continue;
     }
-    ballast.set(1000);
+    ballast.set(1000, 2);
     int heavier = 0;
     for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
       const Bytes more = ballast.model().workspace[t] - model.workspace[t];
@@ -62,8 +62,17 @@ TEST(Ballast, WeighsWhereSomethingHasNoPlaceAndNowhereElse) {
     EXPECT_GT(heavier, 0);
     weighed += heavier < std::ssize(problem.tasks) ? 1 : 0;
     // Anew each time, from what it was when the plan was looked at.
-    ballast.set(0);
+    ballast.set(0, 2);
     EXPECT_EQ(ballast.model().workspace, model.workspace);
+    // Not where more is live, and a part of it all.
+    ballast.set(1000, 0);
+    EXPECT_EQ(ballast.model().workspace, model.workspace);
+    ballast.set(1000, 2);
+    ballast.lighten(0.25);
+    for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+      const Bytes more = ballast.model().workspace[t] - model.workspace[t];
+      EXPECT_TRUE(more == 0 || more == 250) << more;
+    }
   }
   EXPECT_GT(placed, 3);
   EXPECT_GT(weighed, 3);
@@ -78,7 +87,7 @@ TEST(Ballast, MoreThanTheArenaLiveIsNoReasonForAny) {
   Plan plan = plan_of(problem, steps_of(line));
   Ballast ballast(problem, model, plan.live_peak - 1);
   EXPECT_FALSE(ballast.place(plan, 2, Limit(1e9, -1)));
-  ballast.set(1000);
+  ballast.set(1000, 2);
   EXPECT_EQ(ballast.model().workspace, model.workspace);
 }
 

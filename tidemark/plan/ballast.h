@@ -15,11 +15,16 @@ class Ballast {
 
   // The problem's, with the ballast as workspace: for searching, not for plans.
   const Model& model() const { return heavy_; }
-  // Offsets inside the arena for a plan without, by at most so many sweeps. No: it remembers what found no place in the sweep that left least out.
+  // Offsets inside the arena for a plan without, by at most so many sweeps. No: it remembers what found no place in those that left least out.
   bool place(Plan& plan, int most_sweeps, const Limit& limit);
-  Bytes bytes_out() const { return bytes_out_; }  // of that; 0: no sweep came to its end
-  // So many bytes more than when `place` was asked, for the tasks that run while that lives.
-  void set(Bytes more);
+  Bytes bytes_out() const { return bytes_out_; }  // of the least; 0: no sweep came to its end
+  // So many bytes more than when `place` was asked, for the tasks that run while that lives, where no more than this part of the arena was live: where more is, it may be that no
+  // plan has less.
+  void set(Bytes more, double most_live);
+  // So much of it all.
+  void lighten(double part);
+  // What sweeps learned.
+  void forget() { leads_.clear(); }
 
  private:
   struct Range {
@@ -32,10 +37,12 @@ class Ballast {
 
   const Problem* problem_;
   Bytes arena_;
+  const Model* light_;
   Model heavy_;
-  // Of the plan that was looked at last: the workspace of each task then, what runs at each step (or -1), and where what found no place lives.
+  // Of the plan that was looked at last: the workspace of each task then, what runs at each step (or -1), how full the arena is there, and where what found no place lives.
   std::vector<Bytes> before_;
   std::vector<TaskId> at_;
+  std::vector<double> live_;
   std::vector<Range> where_;
   Bytes bytes_out_ = 0;
   std::vector<packing::Sweeps::Leads>

@@ -11,6 +11,7 @@ namespace {
 constexpr double kSooner =
     1.0 /
     50;  // of all sections: by so much sooner what found no room comes, the first time; twice as much the next
+constexpr double kBrief = 0.1;               // of all sections: what lives no longer keeps to the top
 constexpr double kSoonest = 1e12;            // sections: numbers stay exact
 constexpr std::int64_t kToOther = 6;         // sweeps from one of the way that is further off to the next
 constexpr std::size_t kToLook = 64;          // items from one look at the clock to the next
@@ -24,6 +25,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 Sweeps::Sweeps(const Items& items, Units height) : height_(height) {
   const std::int32_t sections = items.sections();
+  brief_ = static_cast<std::int32_t>(kBrief * sections);
   for (Way& way : ways_) {
     for (const Item& i : items.items) {
       if (&way == &ways_[0])
@@ -65,12 +67,14 @@ bool Sweeps::next(const Limit& limit) {
   return all;
 }
 
-// The smallest: from below what is there when the sweep begins, from above what comes later. So the two grow towards each other.
+// The smallest: from below what is there when the sweep begins, from above what comes later. So the two grow towards each other. What comes later and goes soon
+// takes the highest, where others like it were: not every room that is left for a while is broken up by what stays.
 Units Sweeps::find_room(const Life& life, const std::vector<Placed>& placed) const {
   Units floor = 0, best_floor = -1, best_ceiling = -1, least = std::numeric_limits<Units>::max();
+  const bool brief = life.first > 0 && life.last - life.first < brief_;
   const auto look = [&](Units ceiling) {
     const Units room = ceiling - floor;
-    if (room < life.height || room >= least) return;
+    if (room < life.height || (room >= least && !brief)) return;
     least = room;
     best_floor = floor;
     best_ceiling = ceiling;

@@ -1,5 +1,5 @@
 // Packing into a given height by sweeps through time, each a packing of its own in about a microsecond an item: what is live where the sweep begins comes first, then
-// what lives nearest to there, each into the smallest room that it finds. What finds none comes earlier in the next sweep, and earlier still each time ("squeaky
+// what lives nearest to there, each into the smallest room that it finds, or what goes soon into the highest. What finds none comes earlier in the next sweep, and earlier still each time ("squeaky
 // wheel" optimisation, Joslin and Clements 1999). Lives of programs follow each other as the rooms do that they leave, so that this nearly always fills an arena that
 // is all but full; sets without such an order are for the exact search and ejection. Internal to pack and ballast.
 // SPDX-License-Identifier: Apache-2.0
@@ -65,6 +65,7 @@ class Sweeps {
   Units find_room(const Life& life, const std::vector<Placed>& placed) const;
 
   Units height_;
+  std::int32_t brief_ = 0;  // sections
   Way ways_[2];
   Way* last_ = ways_;
   std::int64_t count_ = 0;                // of sweeps

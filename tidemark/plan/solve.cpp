@@ -215,8 +215,11 @@ class Solver {
       }
       // Where packing leaves holes whatever the plan, the search is one with fewer live bytes from the beginning.
       const bool probe_first = options_.offsets && again == 0 && offsets_.may_have_holes();
-      search.start([&] { return !probe_first || !offsets_.surely_has_holes(search.best()); });
-      if (offsets_.has_holes()) {
+      search.start([&] {
+        if (options_.offsets && again == 0 && offsets_.needs_sweeps(search.best())) return false;
+        return !probe_first || !offsets_.surely_has_holes(search.best());
+      });
+      if (offsets_.has_holes() || offsets_.needs_ballast()) {
         tried_all_ = false;
         return search.best();
       }

@@ -87,6 +87,10 @@ bool Offsets::surely_has_holes(const std::vector<TaskId>& runs) {
   return holes_;
 }
 
+bool Offsets::needs_sweeps(const std::vector<TaskId>& runs) {
+  return !can_arrange_ && may_ballast() && sweeps_leave_holes(runs);
+}
+
 bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
   if (of_.budget >= kNoLimit) return false;
   if (!may_arrange(runs) && may_ballast()) return sweeps_leave_holes(runs);
@@ -211,35 +215,41 @@ Limit Offsets::sweeps_limit() {
   return limit;
 }
 
-// What found offsets is searched on from, with the same ballast: a faster plan may find them too.
-void Offsets::fill_with_ballast(std::vector<TaskId> runs) {
+// What found offsets is searched on from with a part of the ballast: a faster plan may find them too.
+void Offsets::fill_with_ballast(const std::vector<TaskId>& given) {
   const bool counted = of_.options.effort >= 0;
   const Bytes arena = of_.budget - of_.model.base;
   Ballast ballast(of_.problem, of_.model, arena);
+  std::vector<TaskId> runs = given;
+  int hard_to_add = 0;
   for (int k = 0; k < kBallasts; ++k) {
     // A plan first, if need be later than all that should end.
     const bool late = counted ? of_.limit.fraction() >= 1 : seconds_left() <= 0;
     if (of_.stopped || (late && (packed || k >= kSureBallasts))) return;
     Plan plan = plan_of(of_.problem, of_.model, runs);
-    Bytes more = 0;
-    if (!packed || plan.seconds < packed->seconds) {
-      if (ballast.place(plan, k < kToMostBallast ? kSweepsATry : kMostSweepsATry, sweeps_limit()))
-        packed = std::move(plan);
-      else
-        more = arena / (k < kToMostBallast ? kBallast : kMostBallast);
-    }
+    const bool hard = !packed && k >= kToMostBallast, slower = packed && plan.seconds >= packed->seconds;
+    bool adds = false;
+    if (!slower) adds = !ballast.place(plan, hard ? kMostSweepsATry : kSweepsATry, sweeps_limit());
+    if (!slower && !adds) packed = std::move(plan);
+    if (!adds) ballast.lighten(kLighter);
     std::vector<TaskId> next;
-    const bool adds = more > 0;
-    for (int tries = adds ? kLighter : 0; next.empty() && tries >= 0; --tries, more /= 2) {
-      // In the end nothing more: another plan with the ballast that this one has.
-      if (adds) ballast.set(tries > 0 ? more : 0);
-      next = search_below(ballast.model(), of_.budget, runs,
-                          packed ? kToRaise * seconds_left() : kToBallast * of_.options.time_limit, kToRaise,
+    std::size_t tries = 0;
+    for (; next.empty() && tries < (adds ? std::size(kToAdd) : 1); ++tries) {
+      const Bytes most = arena / (hard ? kMostBallast : kBallast);
+      if (adds)
+        ballast.set(static_cast<Bytes>(kToAdd[tries].part * static_cast<double>(most)),
+                    kToAdd[tries].most_live);
+      next = search_below(ballast.model(), of_.budget, runs, kToBallast * of_.options.time_limit, kToRaise,
                           static_cast<std::uint64_t>(k) + 1, false);
     }
-    // Not even a little fewer are to be had where places are missing.
-    if (next.empty()) return;
-    runs = std::move(next);
+    hard_to_add = adds && tries > kEasyToAdd ? hard_to_add + 1 : 0;
+    const bool begin_again = next.empty() || (hard_to_add >= kHardToAdd && !packed);
+    runs = begin_again ? given : std::move(next);
+    if (!begin_again) continue;
+    // Where places are missing there are no fewer live bytes: another way there.
+    ballast.lighten(kLightest);
+    ballast.forget();
+    hard_to_add = 0;
   }
 }
 

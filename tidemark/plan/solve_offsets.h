@@ -50,7 +50,9 @@ class Offsets {
   // Where another order is too dear to look for: offsets by sweeps, and a search with fewer live bytes where these find no room.
   bool may_ballast() const;
   bool needs_ballast() const { return ballast_; }
-  void fill_with_ballast(std::vector<TaskId> runs);
+  void fill_with_ballast(const std::vector<TaskId>& given);
+  // Whether that is so shows on the first plan, where no order is looked for.
+  bool needs_sweeps(const std::vector<TaskId>& runs);
   void fill_holes(const std::vector<TaskId>& given);
 
   std::optional<Plan> packed;                              // the fastest that fits with its offsets

@@ -70,14 +70,23 @@ inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
 inline constexpr std::uint64_t kSeedsOfATry = 100;  // more than any makes use of
 // Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those of a late one, those that show whether any is needed, and how long they
-// take at most, of the time limit; the part of the arena that a try adds, that of a late one, and which is late; how often half as much is tried where no plan has so much; how long one with it
-// is searched for, of the time limit, while there are no offsets; and tasks.
+// take at most, of the time limit; the part of the arena that a try adds, that of a late one, and which is late; how long a plan with it
+// is searched for, of the time limit; and tasks.
 inline constexpr int kBallasts = 40, kSureBallasts = 12, kSweepsATry = 14, kMostSweepsATry = 40,
                      kSweepsToProbe = 8;
 inline constexpr double kToSweep = 0.15;
-inline constexpr Bytes kBallast = 330, kMostBallast = 250;
-inline constexpr int kToMostBallast = 6, kLighter = 4;
-inline constexpr double kToBallast = 0.06;
+inline constexpr Bytes kBallast = 450, kMostBallast = 250;
+inline constexpr int kToMostBallast = 6;
+inline constexpr double kToBallast = 0.02;
+// What is tried in turn where no plan has so much: the part of it, and of the arena what is live at most where it is added. So many of them are no reason to begin again.
+struct ToAdd {
+  double part, most_live;
+};
+inline constexpr ToAdd kToAdd[] = {{1, 2}, {0.5, 2}, {1, 0.997}, {1, 0.985}, {0.5, 0.97}, {0, 2}};
+inline constexpr std::size_t kEasyToAdd = 2;
+inline constexpr int kHardToAdd = 3;  // times in a row that more of them were needed: begin again
+// What is left of the ballast once there are places, or none faster; and to begin again.
+inline constexpr double kLighter = 0.6, kLightest = 0.3;
 inline constexpr std::int32_t kMostForBallast = 10'000;
 // Tasks, for plans of greedy ways as starts beside copies; and beyond which the plan is one start made well.
 inline constexpr std::int32_t kMostForGreedy = 500, kMostForThreads = 20000;
