@@ -176,6 +176,12 @@ class Solver {
     search.set_enough(enough());
   }
 
+  // Where the gap is wide, what is left of the time takes more off it from below.
+  bool bound_has_more_to_gain(const Search& search, const Limit& limit) const {
+    return options_.bounds && options_.effort < 0 && budget_ != kNoLimit &&
+           limit.fraction() > kUntilWideGap && search.best_seconds() > bound_.seconds * (1 + kWideGap);
+  }
+
   SearchOptions search_options(Bytes live) const {
     return {.budget = live,
             .seed = options_.seed,
@@ -245,7 +251,7 @@ class Solver {
                       : 1;
         }
         prove_early(search);
-        return ask("improve");
+        return ask("improve") && !bound_has_more_to_gain(search, limit);
       });
     }
     limit_.spend(limit);

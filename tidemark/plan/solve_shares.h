@@ -18,6 +18,8 @@ inline constexpr double kClosed = 1e-9;  // of the bound: no further away, a pla
 inline constexpr double kNear = 0.02, kNearest = 5e-4, kNearTasks = 150, kEarly = 0.15;
 inline constexpr double kAtOneMoment =
     0.002;  // a gap that branching closes at one moment, if at all in that time
+// A gap that is wide, and when in a search that makes it end.
+inline constexpr double kWideGap = 0.02, kUntilWideGap = 0.82;
 // When in a search its best is packed to see whether that fits, and how long after one that did.
 inline constexpr double kProbe = 0.14, kProbeAgain = 0.25;
 // Of the time limit, for that; and where the order stays as it is, so that packing alone has to do.
