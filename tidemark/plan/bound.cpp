@@ -251,7 +251,7 @@ class Search {
   // `share`: of the time that is left.
   void branch_at_best(double share) {
     CutModel model(v_, result_.moment);
-    model.limit_work(work_limit());
+    model.limit_work(work_limit(), &limit_);
     model.set_links(links_);
     BranchOptions options{.budget = o_.budget,
                           .enough = o_.known_seconds,
@@ -294,7 +294,7 @@ class Search {
   void look_at(TaskId t) {
     if (tried_.count(t) != 0 || !more_time()) return;
     CutModel model(v_, t);
-    model.limit_work(work_limit());
+    model.limit_work(work_limit(), &limit_);
     model.set_links(links_);
     Try& entry = tried_[t];
     const Cut c =
@@ -336,7 +336,7 @@ class Search {
     double best_read = 0, best_write = 0;
     const auto search = [&](TaskId t) {
       CutModel model(v_, t);
-      model.limit_work(work_limit());
+      model.limit_work(work_limit(), &limit_);
       const auto value = [&](double read, double write) {
         if (read < 0 || write < 0 || read > 1 || write > 1 || !may_screen(0.8)) return -1.0;
         set_weights(read, write);
@@ -383,7 +383,7 @@ class Search {
     const auto [entry, fresh] = screened_.try_emplace(t, 0.0);
     if (!fresh) return entry->second;
     CutModel model(v_, t);
-    model.limit_work(work_limit());
+    model.limit_work(work_limit(), &limit_);
     model.set_links(links_);
     ++result_.cuts;
     return entry->second = model.cut(result_.price, o_.budget).seconds;

@@ -51,7 +51,7 @@ class TIDEMARK_API CutModel {
   Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr, double hint = 0);
   int cuts_made() const { return cuts_made_; }
   // Ends flows early, once for all: their multipliers are proofs all the same, their cuts are not the least.
-  void limit_work(std::int64_t arcs) { flow_.limit_work(arcs); }
+  void limit_work(std::int64_t arcs, const Limit* limit = nullptr) { flow_.limit_work(arcs, limit); }
   bool complete() const { return flow_.complete(); }
 
   // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.

@@ -10,6 +10,7 @@ namespace tidemark::plan {
 
 namespace {
 constexpr double kSecondsAnArc = 1e-8;
+constexpr int kLarge = 200'000;  // nodes: from one look at the clock to the next takes some hundredths of a second
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
@@ -121,7 +122,8 @@ MinCut::Flow MinCut::solve() {
   }
   complete_ = false;
   const std::int64_t before = work_left_;
-  while (work_left_ > 0) {
+  const bool large = nodes_ > kLarge;
+  while (work_left_ > 0 && !(large && limit_ != nullptr && limit_->time_is_up())) {
     if (!layer()) {
       complete_ = true;
       break;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tidemark/base/api.h"
+#include "tidemark/plan/cpu_clock.h"
 
 namespace tidemark::plan {
 
@@ -25,9 +26,13 @@ class TIDEMARK_API MinCut {
   void set_capacity(int edge, Flow capacity);
 
   // The value of a maximum flow; every path to the sink must have a limit below kUnlimited. With a limit on the work (arcs
-  // looked at) it may end early: then complete() is false, the flow is feasible but not maximal, and there is no cut.
+  // looked at), or on the time a large network may take, it may end early: then complete() is false, the flow is feasible
+  // but not maximal, and there is no cut.
   Flow solve();
-  void limit_work(std::int64_t arcs) { work_left_ = arcs; }
+  void limit_work(std::int64_t arcs, const Limit* limit = nullptr) {
+    work_left_ = arcs;
+    limit_ = limit;
+  }
   bool complete() const { return complete_; }
 
   // After solve: the smallest source side of a minimum cut, and the flow.
@@ -56,6 +61,7 @@ class TIDEMARK_API MinCut {
   std::vector<int> first_, level_, next_, queue_, path_;
   bool indexed_ = false, too_much_ = false, complete_ = true;
   std::int64_t work_left_ = std::int64_t{1} << 62;
+  const Limit* limit_ = nullptr;
   Flow value_ = 0;
 };
 
