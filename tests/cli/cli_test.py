@@ -194,6 +194,17 @@ class Planning(Cli):
             lie = json.load(f)
         lie["peak_bound"] += 1
         self.says(NO, "proof", "check", self.chain, self.file("lie.json", json.dumps(lie)))
+        # A proof of something else is none that there is no plan.
+        self.assertEqual(self.json_of("check", "check", self.chain, proof)["proof"], "verified")
+        with open(proof) as f:
+            lie = json.load(f)
+        del lie["peak_bound"]
+        lie["smallest_peak"] = 310
+        unproven = self.file("unproven.json", json.dumps(lie))
+        self.assertEqual(self.json_of("check", "check", self.chain, unproven)["proof"], "none")
+        self.says(DONE, "the planner's word", "check", self.chain, unproven)
+        lie["proof"] = {"version": 4, "rows": []}
+        self.says(NO, "version 4", "check", self.chain, self.file("later.json", json.dumps(lie)))
 
     def test_no_plan_at_any_budget(self):
         # What ends in the tier is larger than it.

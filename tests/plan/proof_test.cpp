@@ -270,6 +270,9 @@ TEST(Proof, rows_are_refused_by_name) {
   for (const char* row : {"[1, 0, 1, 5]", "[0, 2, 1, 5]"})
     expect(verdict(five, leaf(R"(, "sum": [)" + std::string(row) + "]")), "sum: not");
   expect(verdict(five, leaf(R"(, "sum": [[0, 1, 99, 5]])")), "sum: 99 is not");
+  for (const char* row : {"[1, 0, 1, 5]", "[0, 2, 1, 5]"})
+    expect(verdict(five, leaf(R"(, "first": [)" + std::string(row) + "]")), "first: not");
+  expect(verdict(five, leaf(R"(, "first": [[0, 1, 99, 5]])")), "first: 99 is not");
   expect(verdict(five, leaf(R"(, "floors": [[99, 5]])")), "floors: 99 is not");
   expect(verdict(five, leaf(R"(, "links": [[0, 0]])")), "links: not");
 
@@ -290,6 +293,25 @@ TEST(Proof, rows_are_refused_by_name) {
   for (const char* decision : {"[99, 1]", "[5, 99]"})
     expect(verdict(five, cases(R"("stored": )" + std::string(decision), leaf("") + "," + leaf(""))),
            "stored: 99 is not");
+}
+
+// That a task runs in some stages or in one of the others stands for its floor, and for no more than that.
+TEST(Proof, what_first_runs_somewhere_counts_once) {
+  const Problem p = mirror(4);  // 7 + 8 s; task 7 takes 2
+  Plan plan;
+  plan.budget = 300;
+  const auto proves = [&](double seconds, const std::string& rows) {
+    plan.seconds_bound = seconds;
+    plan.proof.json = R"({"version": 3, "unit_exponent": 0, "moments": [{"task": 5, "after": [[6, 7]]}, {"task": 6, "after": [[7, 7]]}],
+      "seconds": {"moments": [[0, 0, 0], [1, 0, 0]], )" + rows + "}}";
+    return verify_proof(p, plan).empty();
+  };
+  EXPECT_TRUE(proves(15, R"("sum": [])"));
+  EXPECT_FALSE(proves(15.5, R"("sum": [])"));
+  // Task 7 does not run before 6: in stages 0 to 1, or else in 2, where it does.
+  EXPECT_TRUE(proves(15, R"("floors": [[7, 0]], "first": [[0, 1, 7, 2]])"));
+  EXPECT_FALSE(proves(15.5, R"("floors": [[7, 0]], "first": [[0, 1, 7, 3]])"));
+  EXPECT_FALSE(proves(15.5, R"("first": [[0, 1, 7, 2]])"));
 }
 
 // Cases by which of two tasks first runs before the other.

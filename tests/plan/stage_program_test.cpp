@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "random_problem.h"
+#include "tidemark/base/text.h"
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/proof.h"
 #include "tidemark/plan/stages.h"
@@ -168,6 +171,40 @@ TEST(StageProgram, BegunWhereAnotherEndedItComesToTheSame) {
   }
   EXPECT_GT(grown, 30);
   EXPECT_GT(above, 5);
+}
+
+// What a run needs that may be in one stage or in another is needed in all parts of a stage together. Here gradients of weights may come before the
+// first moment or behind it.
+TEST(StageProgram, MoreMomentsProveNoLess) {
+  if (!LinearProgram::available()) GTEST_SKIP() << "built without HiGHS";
+  const std::string path = TIDEMARK_SOURCE_DIR "/../shared/problems/h200/vgg16.json";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path << ": no model with such gradients";
+  constexpr StageProgram::Rounds kToTheEnd{.least = 1e-7, .rounds = 1000};
+  const Problem p = read_problem(read_file(path));
+  const Values values(p);
+  const Bytes budget = budget_at(p, 0.5);
+  auto program =
+      std::make_unique<StageProgram>(values, std::vector<TaskId>{66}, StageProgramOptions{.budget = budget});
+  ASSERT_EQ(program->solve(kToTheEnd), StageProgram::Outcome::solved);
+  int wide = 0;
+  double last = bound_of(*program).seconds;
+  for (const std::vector<TaskId>& moments : {std::vector<TaskId>{66, 81}, {66, 81, 86}, {66, 76, 81, 86}}) {
+    program = std::make_unique<StageProgram>(*program, moments);
+    ASSERT_EQ(program->solve(kToTheEnd), StageProgram::Outcome::solved);
+    const StageBound root = bound_of(*program);
+    EXPECT_GE(root.seconds, last - 1e-6 * values.floor_seconds) << moments.size();
+    last = root.seconds;
+    const StageBound bound = branch_stages(
+        *program, {.enough = 2 * values.floor_seconds, .leaves = 100, .go_on = [] { return true; }});
+    EXPECT_GE(bound.seconds, root.seconds);
+    for (const auto& leaf : bound.certificate.leaves) wide += leaf.first.empty() ? 0 : 1;
+    Plan stated;
+    stated.budget = budget;
+    stated.seconds_bound = bound.seconds;
+    stated.proof.json = proof_json(values, std::span(&bound.certificate, 1), nullptr);
+    EXPECT_EQ(verify_proof(p, stated), "");
+  }
+  EXPECT_GT(wide, 0);
 }
 
 }  // namespace

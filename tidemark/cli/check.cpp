@@ -54,14 +54,18 @@ class CheckVerb : public Command {
     if (broken.empty() && !plan.proof.json.empty()) {
       broken = plan::verify_proof(problem, plan);
       if (!broken.empty()) broken = "proof: " + broken;
-      proof = "verified";
+      if (proves_what_it_says(plan)) proof = "verified";
     }
     if (json_) {
       print_json(plan, broken, proof);
     } else if (broken.empty()) {
       Table table;
       add_rows(table, problem, plan);
-      table.row("proof", std::string_view(proof) == "none" ? "none: stated bounds are not verified" : proof);
+      const bool unproven = std::string_view(proof) == "none";
+      table.row("proof", !unproven ? proof
+                         : plan.status == plan::Plan::Status::infeasible
+                             ? "none that there is no plan: it is the planner's word"
+                             : "none: stated bounds are not verified");
       table.row("check", "valid");
       table.print();
     }
@@ -70,6 +74,13 @@ class CheckVerb : public Command {
   }
 
  private:
+  // A proof of something else than what is said is none of it.
+  static bool proves_what_it_says(const plan::Plan& plan) {
+    if (plan.status == plan::Plan::Status::infeasible)
+      return plan.peak_bound && *plan.peak_bound > plan.budget;
+    return plan.seconds_bound || plan.peak_bound;
+  }
+
   static void print_json(const plan::Plan& plan, const std::string& broken, const char* proof) {
     JsonWriter w;
     w.begin_object().field("valid", broken.empty()).field("broken", broken);

@@ -56,9 +56,10 @@ bool is_answer(const Plan& plan) { return !plan.steps.empty() || plan::has_plan(
 void add_rows(Table& table, const Problem& problem, const Plan& plan) {
   const double floor = plan::floor_seconds(problem);
   const auto over = [&](double seconds) {
-    return floor > 0 ? fmt::format("{}  +{} over the floor", format_seconds(seconds),
-                                   format_percent(seconds / floor - 1))
-                     : format_seconds(seconds);
+    return floor > 0 && seconds > floor * (1 - 1e-9)
+               ? fmt::format("{}  +{} over the floor", format_seconds(seconds),
+                             format_percent(seconds / floor - 1))
+               : format_seconds(seconds);
   };
   table.row("problem",
             fmt::format("{}: {} tasks, {} buffers", problem.name.empty() ? "(no name)" : problem.name,

@@ -21,6 +21,7 @@ constexpr double kSmallGap = 0.002;
 constexpr double kShareOfOne = 0.5;       // of the time, for that; the rest is for programs where it does not
 constexpr double kOrderGap = 0.0005;      // likewise, for cases by order to be looked for
 constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the rest is for branching
+constexpr double kUnhurried = 0.15;       // of the time: until then moments that add little are taken too
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
 constexpr double kOutOfReach =
     0.004;  // of the floor: so much more is not made up for by branching at one moment
@@ -185,6 +186,7 @@ class Search {
     const double size = 1e-3 * (v_.tasks() + v_.values());
     double begun = limit_.elapsed(), longest = 3e-3 * size * size;
     const double until = begun + kProgramsShare * (o_.time_limit - begun);
+    options.unhurried = [&] { return limit_.elapsed() < kUnhurried * o_.time_limit; };
     int under_way = 0;
     options.go_on = [&](int moments) {
       // One of a single moment says where a second would be: it is for nothing without time for two.

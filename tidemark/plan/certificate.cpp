@@ -185,6 +185,13 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     runs(r.i, r.j)[at(r.task)] += r.y;
     for (int l = r.i; l <= r.j; ++l) runs(l, l)[at(r.task)] -= r.y;
   }
+  for (const auto& r : leaf.first) {
+    total += r.y;
+    runs(r.i, r.j)[at(r.task)] -= r.y;
+    for (int l = 0; l <= k; ++l) {
+      if (l < r.i || l > r.j) runs(l, l)[at(r.task)] -= r.y;
+    }
+  }
   const auto add = [&](Wide reduced, std::pair<int, int> range) {
     total += reduced > 0 ? reduced * range.first : reduced * range.second;
   };

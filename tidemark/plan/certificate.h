@@ -34,6 +34,7 @@ struct Certificate {
     TaskId task;
     Units y;
   };
+  using First = Sum;  // 1 <= run(i, j, task) + sum over all other stages l of run(l, l, task), for a sole task
   struct Floor {  // sum over the tasks that do the work of `task`, and the stages l, of run(l, l, t) >= 1
     TaskId task;
     Units y;
@@ -54,6 +55,7 @@ struct Certificate {
     std::vector<Need> need;
     std::vector<Keep> keep;
     std::vector<Sum> sum;
+    std::vector<First> first;
     std::vector<Floor> floors;  // instead of the usual one
     std::vector<Link> links;    // one for each tier, or none: all zero
   };

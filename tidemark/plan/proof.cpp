@@ -45,6 +45,13 @@ class Ledger {
       run(r[0], r[1])[at(r[2])] += r[3];
       for (std::int64_t l = r[0]; l <= r[1]; ++l) run(l, l)[at(r[2])] -= r[3];
     }
+    for (const Row& r : node.first) {
+      expect(are_stages(r) && f_.sole[at(r[2])], "first: not stages and a task that every plan runs");
+      sum_ += r[3];
+      run(r[0], r[1])[at(r[2])] -= r[3];
+      for (std::int64_t l = 0; l <= k_; ++l)
+        if (l < r[0] || r[1] < l) run(l, l)[at(r[2])] -= r[3];
+    }
     for (const auto& [stages, by_buffer] : supply) add_supply(stages.first, stages.second, by_buffer);
   }
 
@@ -208,14 +215,14 @@ class Prover {
 }  // namespace
 
 std::string verify_proof(const Problem& problem, const Plan& plan) {
-  if (!plan.seconds_bound && !plan.peak_bound) return {};
-  if (plan.proof.json.empty()) return "bounds are stated, but no proof";
+  if (plan.proof.json.empty())
+    return plan.seconds_bound || plan.peak_bound ? "bounds are stated, but no proof" : "";
   if (plan.seconds_bound && plan.bound_order_given)
     return "seconds_bound holds for the given order only, which no proof covers";
   try {
     const Text text = read(plan.proof.json, problem);
     Prover prover(problem, text, std::ldexp(1.0, -text.unit_exponent));
-    const Wide units = text.seconds ? prover.proven(*text.seconds, plan.budget) : 0;
+    const Wide units = plan.seconds_bound && text.seconds ? prover.proven(*text.seconds, plan.budget) : 0;
     const double seconds =
         units < kInfinity ? std::ldexp(static_cast<double>(units), text.unit_exponent) : HUGE_VAL;
     if (plan.seconds_bound && !(*plan.seconds_bound <= seconds + 1e-9 * std::abs(seconds)))

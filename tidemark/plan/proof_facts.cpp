@@ -68,14 +68,18 @@ Facts::Facts(const Problem& p, const Rows& never_first)
     for (const BufferId b : fresh[at(t)]) held.back() += bytes[at(b)];
   }
   const auto has = [](const Ids& sorted, std::int64_t id) { return std::ranges::binary_search(sorted, id); };
+  std::set<std::pair<std::int64_t, std::int64_t>> never, because;  // each once, however often it is said
   for (const Row& r : never_first) {
     expect(has(makers[at(r[0])], r[1]) && has(reads[at(r[1])], r[2]),
            "never_first: not a maker of a buffer and what it reads");
-    std::erase(firsts[at(r[0])], r[1]);
+    never.insert({r[0], r[1]});
+    because.insert({r[0], r[2]});
   }
-  for (const Row& r : never_first) {
-    const auto reads_it = [&](TaskId maker) { return has(reads[at(maker)], r[0]); };
-    expect(!given[at(r[2])] && std::ranges::all_of(firsts[at(r[2])], reads_it),
+  for (std::size_t b = 0; b < firsts.size() && !never.empty(); ++b)
+    std::erase_if(firsts[b], [&](TaskId m) { return never.contains({static_cast<BufferId>(b), m}); });
+  for (const auto& [b, y] : because) {
+    const auto reads_it = [&, b = b](TaskId maker) { return has(reads[at(maker)], b); };
+    expect(!given[at(y)] && std::ranges::all_of(firsts[at(y)], reads_it),
            "never_first: what the maker reads is given, or can be made without the buffer");
   }
 }

@@ -117,6 +117,8 @@ class ProofWriter {
                [&](const auto& r) { w_.value(r.i).value(r.j).value(r.at).value(r.value).value(r.y); });
     write_rows(w_, "sum", leaf.sum,
                [&](const auto& r) { w_.value(r.i).value(r.j).value(r.task).value(r.y); });
+    write_rows(w_, "first", leaf.first,
+               [&](const auto& r) { w_.value(r.i).value(r.j).value(r.task).value(r.y); });
     write_rows(w_, "floors", leaf.floors, [&](const auto& r) { w_.value(r.task).value(r.y); });
     write_rows(w_, "links", leaf.links, [&](const auto& r) { w_.value(r.read).value(r.write); });
     w_.end_object();

@@ -11,23 +11,30 @@ namespace {
 using json::Element;
 using json::Place;
 
-constexpr double kMostWork = 1e9;  // numbers that are looked at
+constexpr double kMostWork = 3e9;  // numbers that are looked at: some ten seconds
 constexpr std::size_t kMostMoments = 16;
 
 class Reader {
  public:
-  explicit Reader(const Problem& problem) : p_(problem) {}
+  explicit Reader(const Problem& problem) : p_(problem) {
+    size_ = static_cast<double>(problem.tasks.size() + problem.buffers.size()) + 1;
+    for (const Task& task : problem.tasks)
+      size_ += static_cast<double>(task.reads.size() + task.writes.size());
+  }
 
   Text read(Element root) {
     static constexpr std::string_view kFields[] = {"version",       "never_first", "moments",
                                                    "unit_exponent", "seconds",     "peak"};
-    // Of another version, whatever else it holds, only the version is said; and rows name moments that may stand behind them.
+    const auto place = [&](std::size_t f) { return Place{"proof", kFields[f]}; };
+    // Of another version, whatever else it holds, only the version is said.
+    Element said;
+    const bool has_version = root.is_object() && root.at_key(kFields[0]).get(said) == simdjson::SUCCESS;
+    const std::int64_t version = has_version ? json::read_integer(said, place(0)) : 1;
+    if (root.is_object() && version != 3)
+      json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
+    // Rows name moments that may stand behind them.
     std::optional<Element> fields[std::size(kFields)];
     json::read_object(root, Place{"proof"}, kFields, [&](std::size_t f, Element e) { fields[f] = e; });
-    const auto place = [&](std::size_t f) { return Place{"proof", kFields[f]}; };
-    const std::int64_t version = fields[0] ? json::read_integer(*fields[0], place(0)) : 1;
-    if (version != 3)
-      json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
     if (fields[1]) text_.never_first = rows(*fields[1], place(1), "btb");
     if (fields[2]) {
       for (const Element moment : json::read_array(*fields[2], place(2)))
@@ -78,9 +85,11 @@ class Reader {
   }
 
   Node read_node(Element element, const Place& place) {
-    static constexpr std::string_view kFields[] = {"order", "stored", "cases",  "moments", "need",
-                                                   "keep",  "sum",    "floors", "links",   "impossible"};
+    static constexpr std::string_view kFields[] = {"order",  "stored", "cases",     "moments",
+                                                   "need",   "keep",   "sum",       "first",
+                                                   "floors", "links",  "impossible"};
     Node node;
+    std::optional<Element> cases;
     json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
       const Place here = place.of(kFields[field]);
       if (field <= 1 && !node.decision.empty()) json::refuse(here, "an order beside what is stored");
@@ -90,22 +99,31 @@ class Reader {
       if (field == 4) node.need = rows(e, here, "..tb.");
       if (field == 5) node.keep = rows(e, here, "...b.");
       if (field == 6) node.sum = rows(e, here, "..t.");
-      if (field == 7) node.floors = rows(e, here, "t.");
-      if (field == 8) node.links = rows(e, here, "..");
-      if (field == 9) node.impossible = json::read_bool(e, here);
-      if (field != 2) return;
-      for (const Element each : json::read_array(e, here)) node.cases.push_back(read_node(each, place));
+      if (field == 7) node.first = rows(e, here, "..t.");
+      if (field == 8) node.floors = rows(e, here, "t.");
+      if (field == 9) node.links = rows(e, here, "..");
+      if (field == 10) node.impossible = json::read_bool(e, here);
+      if (field == 2) cases = e;
     });
+    if (node.by_order) ++orders_;
+    if (cases) {
+      for (const Element each : json::read_array(*cases, place.of(kFields[2])))
+        node.cases.push_back(read_node(each, place));
+    }
+    if (node.by_order) --orders_;
     if (node.cases.size() != (node.decision.empty() ? 0 : 2))
       json::refuse(place, "not two cases by an order or by what is stored");
     if (node.moments.size() > (p_.tiers.empty() ? kMostMoments : 1)) json::refuse(place, "too many moments");
-    work_ += static_cast<double>((p_.tasks.size() + p_.buffers.size() + 1) * (node.moments.size() + 1));
+    // Each order may take another walk through all that is read, at each moment.
+    work_ += size_ * static_cast<double>(node.moments.size() + 1) * (1 + orders_);
     if (work_ > kMostWork) json::refuse(place, "too many cases");
     return node;
   }
 
   const Problem& p_;
   Text text_;
+  double size_ = 0;  // of the problem: what one walk looks at
+  int orders_ = 0;   // in force
   double work_ = 0;
 };
 

@@ -16,7 +16,7 @@ struct Node {
   bool by_order = false;
   Row decision;  // [a, b]: a first runs before b, or the opposite; else [t, b]: b is stored when t first runs, or not
   std::vector<Node> cases;  // two, the one in which it is so first; none: what follows counts
-  Rows moments, need, keep, sum, floors, links;
+  Rows moments, need, keep, sum, first, floors, links;
   bool impossible = false;
 };
 struct MomentText {

@@ -26,6 +26,8 @@ class StageColumns {
   const std::vector<TaskId>& floors() const { return floors_; }
 
   int run(int stage, TaskId t) const { return run_[at(stage)][at(t)]; }
+  // Sole, and open in which stage it first runs: it has its columns, from stage 0 on.
+  bool first_is_open(TaskId t) const { return run(0, t) != kUnseen; }
   int stored(int moment, BufferId v) const { return stored_[at(moment)][at(v)]; }
   // By task, of the stages i to j.
   const std::vector<Range>& ranges(int i, int j) const { return ranges_[at(i * (k_ + 1) + j)]; }

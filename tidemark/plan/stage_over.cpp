@@ -41,9 +41,22 @@ std::vector<TaskId> first_order(const Values& values) {
 
 }  // namespace
 
-// Each stage carried out as the solution has it: what surely first runs there in its turn, what is made again just before
-// whoever reads it first. A value is live from the start of the stage if it is stored, else from when it is made, to its last reader or the next moment.
 std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
+  std::vector<std::pair<Bytes, TaskId>> all = over(OpenRuns::in_turn), out;
+  for (const auto& each : over(OpenRuns::for_readers)) all.push_back(each);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<bool> seen(at(v_.tasks()));
+  for (const auto& each : all) {
+    if (!seen[at(each.second)]) out.push_back(each);
+    seen[at(each.second)] = true;
+  }
+  return out;
+}
+
+// Each stage carried out as the solution has it: what surely first runs there in its turn, what is made again just before
+// whoever reads it first, and what may be either as one or the other. A value is live from the start of the stage if it is stored, else from when it is made, to its last reader or the next moment.
+std::vector<std::pair<Bytes, TaskId>> StageProgram::over(OpenRuns open) const {
+  constexpr double kMostly = 0.5;  // runs there, by the solution
   const int k = columns_.moments();
   const auto solved = [&](int column) {
     return column >= 0 ? program_.solution()[at(column)] : column == StageColumns::kOne ? 1.0 : 0.0;
@@ -65,8 +78,10 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
       const TaskId t = order[at(turn)];
       const bool sure = columns_.ranges(i, i)[at(t)] == StageColumns::Range::one;
       part[at(t)] = sure ? 1 : solved(columns_.run(i, t));
-      if (sure) place[at(t)] = turn;
-      if (sure || part[at(t)] <= 0) continue;
+      const bool in_turn =
+          sure || (open == OpenRuns::in_turn && facts_->usual_floor(t) > 0 && part[at(t)] >= kMostly);
+      if (in_turn) place[at(t)] = turn;
+      if (in_turn || part[at(t)] <= 0) continue;
       for (BufferId v : v_.makes[t]) {
         for (TaskId r : v_.readers[v]) {
           if (part[at(r)] > 0) place[at(t)] = std::min(place[at(t)], place[at(r)]);
@@ -110,8 +125,8 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
     for (TaskId turn = 0; turn < n; ++turn) {
       const TaskId t = order[at(turn)];
       total += change[at(turn)];
-      if (place[at(t)] != turn || part[at(t)] < 1 || !v_.sole[at(t)] ||
-          (i > 0 && t == facts_->facts()[at(i - 1)].task))
+      if (place[at(t)] != turn || part[at(t)] < (open == OpenRuns::in_turn ? kMostly : 1) ||
+          !v_.sole[at(t)] || (i > 0 && t == facts_->facts()[at(i - 1)].task))
         continue;
       std::vector<BufferId> fresh;
       auto own = static_cast<double>(held_in_run(v_, t, fresh) - v_.resident_bytes);
@@ -127,7 +142,6 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over() const {
       if (bytes > 0) out.emplace_back(static_cast<Bytes>(std::min(own, bytes)), t);
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   return out;
 }
 

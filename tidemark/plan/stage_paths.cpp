@@ -36,8 +36,13 @@ std::vector<StagePath> StagePaths::broken(const std::vector<double>& x, double l
       runs_[at(l)][at(t)] = runs_[at(l - 1)][at(t)] + value(c_.run(l, t));
   }
   std::vector<StagePath> out;
-  for (int i = 1; i <= k; ++i) {
-    for (int j = i; j <= k; ++j) look_at(i, j, least, most, out);
+  // Wide demands take many rows: only where nothing else is broken.
+  for (const bool wide : {false, true}) {
+    if (!out.empty()) break;
+    wide_ = wide;
+    for (int i = 1; i <= k; ++i) {
+      for (int j = wide ? i + 1 : i; j <= k; ++j) look_at(i, j, least, most, out);
+    }
   }
   return out;
 }
@@ -81,6 +86,12 @@ void StagePaths::look_at(int i, int j, double least, std::size_t most, std::vect
   }
 }
 
+// It first runs in one of these stages as far as it does not run in the others.
+double StagePaths::first_in(int i, int j, TaskId t) const {
+  const double all = value(c_.run(0, t)) + runs_[at(c_.moments())][at(t)];
+  return 1 - (all - (runs_[at(j)][at(t)] - runs_[at(i - 1)][at(t)]));
+}
+
 // A task can do no more than its runs in the stages come to, nor more than is there of what it reads; what stands before it in the list is
 // looked at first, and of what stands behind it (another maker of what it reads) the runs count.
 std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
@@ -92,12 +103,14 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
   }
   std::vector<Demand> demands;
   for (TaskId t = 0; t < v_.tasks(); ++t) {
-    // What is needed within fewer stages says more; a run in one stage that may be in another is needed as far as it is there.
+    // What is needed within fewer stages says more.
     const bool one = range[at(t)] == Range::one;
     const bool sure = one && (i == j || c_.ranges(i, j - 1)[at(t)] != Range::one);
-    const bool open = i == j && !one && c_.facts().usual_floor(t) > 0 && c_.run(i, t) >= 0;
+    const bool open = !one && c_.run(i, t) >= 0 &&
+                      (i == j ? c_.facts().usual_floor(t) > 0
+                              : wide_ && c_.first_is_open(t) && value(c_.run(j, t)) > least);
     if (one ? !sure : most_[at(t)] <= 0) continue;
-    const double needed = sure ? 1 : value(c_.run(i, t));
+    const double needed = sure ? 1 : i == j ? value(c_.run(i, t)) : first_in(i, j, t);
     for (BufferId v : v_.reads[t]) {
       const double there = supply(i, v);
       if ((sure || open) && there < needed - least) demands.push_back({needed - there, t, v});

@@ -51,8 +51,7 @@ StageProgram::StageProgram(const StageProgram& from, const std::vector<TaskId>& 
     if (i == 0 || next <= i) continue;
     path.i = i;
     path.j = next - 1;
-    // What a run needs that may be in one stage or in another was said of one stage.
-    if (path.task >= 0 && i < path.j && columns_.ranges(i, path.j)[at(path.task)] != Range::one) continue;
+    if (wide(path) && !columns_.first_is_open(path.task)) continue;
     row_of[r] = static_cast<std::int32_t>(rows_.size());
     add(std::move(path));
   }
@@ -74,6 +73,11 @@ StageProgram::StageProgram(const StageProgram& from, const std::vector<TaskId>& 
     if (row_of[r] >= 0) basis.rows[at(row_of[r])] = old.rows[r];
   }
   program_.start_from(basis);
+}
+
+// The demand of a first run that may be in any of several stages, or before or behind them.
+bool StageProgram::wide(const StagePath& path) const {
+  return path.task >= 0 && path.i < path.j && columns_.ranges(path.i, path.j)[at(path.task)] != Range::one;
 }
 
 // Seconds are in floors, bytes in budgets.
@@ -111,7 +115,10 @@ void StageProgram::add(StagePath path) {
   };
   if (path.task >= 0) {
     const bool sure = columns_.ranges(path.i, path.j)[at(path.task)] == Range::one;
-    add(sure ? StageColumns::kOne : columns_.run(path.i, path.task), -1);
+    add(sure || wide(path) ? StageColumns::kOne : columns_.run(path.i, path.task), -1);
+    for (int l = 0; l <= columns_.moments() && wide(path); ++l) {
+      if (l < path.i || path.j < l) add(columns_.run(l, path.task), 1);
+    }
   } else {
     const bool sure = path.j == columns_.moments() || facts_->stored_range(path.j + 1, path.value).first == 1;
     add(sure ? StageColumns::kOne : columns_.stored(path.j + 1, path.value), -1);
@@ -174,7 +181,7 @@ void join(std::vector<Share>& shares) {
 }  // namespace
 
 Certificate::Leaf StageProgram::leaf(const std::vector<double>& multipliers) const {
-  std::vector<Share> needs, keeps, sums;
+  std::vector<Share> needs, keeps, sums, firsts;
   double most = 0;
   for (std::size_t r = 0; r < multipliers.size(); ++r) {
     const double seconds = multipliers[r] * v_.floor_seconds;
@@ -183,6 +190,7 @@ Certificate::Leaf StageProgram::leaf(const std::vector<double>& multipliers) con
     const StagePath& p = paths_[at(rows_[r].which)];
     if (p.task >= 0) {
       needs.push_back({p.i, p.j, p.task, p.value, seconds});
+      if (wide(p)) firsts.push_back({p.i, p.j, p.task, 0, seconds});
     } else {
       keeps.push_back({p.i, p.j, p.j + 1, p.value, seconds});
     }
@@ -192,7 +200,7 @@ Certificate::Leaf StageProgram::leaf(const std::vector<double>& multipliers) con
       if (hop.through < 0 && p.i < p.j) sums.push_back({p.i, p.j, hop.maker, 0, amount});
     }
   }
-  for (auto* shares : {&needs, &keeps, &sums}) {
+  for (auto* shares : {&needs, &keeps, &sums, &firsts}) {
     join(*shares);
     for (const Share& s : *shares) most = std::max(most, s.seconds);
   }
@@ -209,6 +217,7 @@ Certificate::Leaf StageProgram::leaf(const std::vector<double>& multipliers) con
   for (const Share& s : needs) leaf.need.push_back({s.i, s.j, s.who, s.value, units(s.seconds)});
   for (const Share& s : keeps) leaf.keep.push_back({s.i, s.j, s.who, s.value, units(s.seconds)});
   for (const Share& s : sums) leaf.sum.push_back({s.i, s.j, s.who, units(s.seconds)});
+  for (const Share& s : firsts) leaf.first.push_back({s.i, s.j, s.who, units(s.seconds)});
   for (std::size_t r = 0; r < multipliers.size(); ++r) {
     const double seconds = std::max(multipliers[r], 0.0) * v_.floor_seconds;
     if (rows_[r].kind == Row::Kind::floor) leaf.floors.push_back({rows_[r].which, units(seconds)});

@@ -50,12 +50,15 @@ class StageProgram {
   std::vector<std::pair<Bytes, TaskId>> over() const;
 
  private:
+  enum class OpenRuns : std::uint8_t { in_turn, for_readers };
+  std::vector<std::pair<Bytes, TaskId>> over(OpenRuns open) const;
   struct Row {
     enum class Kind : std::uint8_t { memory, floor, path } kind;
     std::int32_t which;  // moment, task, or place in paths_
   };
   void add_first_rows();
   void add(StagePath path);
+  bool wide(const StagePath& path) const;
   int place_of(TaskId moment) const;  // from 1 on; 0: it is none
 
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }

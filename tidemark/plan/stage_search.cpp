@@ -2,6 +2,7 @@
 #include "tidemark/plan/stage_search.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tidemark::plan {
 namespace {
@@ -10,6 +11,7 @@ constexpr int kMisses = 4;  // tries in a row that prove no more, before the sea
 constexpr std::size_t kTogether =
     3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
 constexpr double kWorth = 0.02;     // of what there is still to prove: less is not worth a larger program
+constexpr double kLittle = 1e-5;    // of the floor: what is worth it where there is time
 constexpr double kUsualGap = 0.05;  // of the floor, where no plan is known
 constexpr std::size_t kMostMoments = 12;
 constexpr int kApart = 128;  // of all tasks: how far from one another, and from those that did not help
@@ -28,33 +30,51 @@ std::vector<TaskId> priced(const StageBound& bound, TaskId first) {
   return moments;
 }
 
-// Candidates for moments, tried in their order.
+// What holds at moments, each looked at once.
+class Moments {
+ public:
+  explicit Moments(const Values& values) : v_(values) {}
+  bool in_line(TaskId a, TaskId b) {
+    const auto [first, then] = std::minmax(a, b);
+    return known_.try_emplace(then, v_, then).first->second.before[static_cast<std::size_t>(first)];
+  }
+  TaskId apart() const { return 1 + v_.tasks() / kApart; }
+
+ private:
+  const Values& v_;
+  std::map<TaskId, Moment> known_;
+};
+
+// Candidates for moments, tried in their order: first those in line with all that there are, then those that take the places of some.
 struct Candidates {
   std::vector<std::pair<Bytes, TaskId>> over;
   std::size_t next = 0;
+  bool replace = false;
   std::vector<TaskId> missed;  // near one that did not help, no other does as a rule
 };
 
-// As many of them as fit in line with those that there are; nothing: none does.
-std::vector<TaskId> with_more(const Values& values, const std::vector<TaskId>& kept, std::size_t most,
+// With as many of them as are in line; nothing: none is. `first` stays.
+std::vector<TaskId> with_more(Moments& facts, const std::vector<TaskId>& kept, TaskId first, std::size_t most,
                               Candidates& from) {
-  const TaskId apart = 1 + values.tasks() / kApart;
   std::vector<TaskId> moments = kept, added;
   for (; added.size() < most && moments.size() < kMostMoments && from.next < from.over.size(); ++from.next) {
     const TaskId t = from.over[from.next].second;
-    const auto near = [&](TaskId other) { return std::abs(other - t) <= apart; };
-    const auto place = std::lower_bound(moments.begin(), moments.end(), t);
-    if ((place != moments.end() && *place == t) || std::any_of(added.begin(), added.end(), near) ||
-        std::any_of(from.missed.begin(), from.missed.end(), near))
+    const auto near = [&](TaskId other) { return std::abs(other - t) <= facts.apart(); };
+    const auto in_line = [&](TaskId other) { return facts.in_line(other, t); };
+    if (std::ranges::binary_search(moments, t) || std::ranges::any_of(added, near) ||
+        std::ranges::any_of(from.missed, near))
       continue;
-    std::vector<TaskId> together = moments;
-    together.insert(together.begin() + (place - moments.begin()), t);
-    if (!Evaluation(values, together, 0, 0).chain()) continue;
-    moments = std::move(together);
+    if (!in_line(first) || !std::ranges::all_of(from.replace ? added : moments, in_line)) continue;
+    std::erase_if(moments, [&](TaskId m) { return !in_line(m); });
+    moments.insert(std::ranges::lower_bound(moments, t), t);
     added.push_back(t);
   }
   from.missed.insert(from.missed.end(), added.begin(), added.end());
-  return added.empty() ? added : moments;
+  if (!added.empty()) return moments;
+  if (from.replace) return {};
+  from.replace = true;
+  from.next = 0;
+  return with_more(facts, kept, first, most, from);
 }
 
 }  // namespace
@@ -64,43 +84,60 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
   if (!stages_available() || !values.problem.tiers.empty() || !(values.floor_seconds > 0) || !o.go_on(1))
     return found;
   using Outcome = StageProgram::Outcome;
-  auto program = std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
-                                                StageProgramOptions{.budget = o.budget, .limit = o.limit});
-  if (program->solve({}) != Outcome::solved) return found;
-  StageBound base = bound_of(*program);
-  Candidates candidates{program->over(), 0, {}};
-  for (int misses = 0; misses < kMisses && base.seconds < o.enough;) {
-    const std::vector<TaskId> kept = priced(base, first);
-    const std::vector<TaskId> moments = with_more(values, kept, std::min(kTogether, kept.size()), candidates);
-    if (moments.empty() || !o.go_on(static_cast<int>(moments.size()))) break;
-    auto more = std::make_unique<StageProgram>(*program, moments);
-    const Outcome outcome = more->solve(kRounds);
-    if (outcome != Outcome::solved && outcome != Outcome::stopped) break;
-    StageBound b = bound_of(*more);
-    const double gap = std::min(o.enough - base.seconds, kUsualGap * values.floor_seconds);
-    const double worth = std::max(1e-6 * values.floor_seconds, kWorth * gap);
-    if (b.seconds <= std::max(base.seconds, single) + worth) {
-      ++misses;
-      continue;
+  struct Try {
+    std::unique_ptr<StageProgram> program;
+    StageBound bound;
+  };
+  Try base{std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
+                                          StageProgramOptions{.budget = o.budget, .limit = o.limit}),
+           {}};
+  if (base.program->solve({}) != Outcome::solved) return found;
+  base.bound = bound_of(*base.program);
+  Moments facts(values);
+  Candidates candidates{base.program->over()};
+  Try best;  // of the misses
+  for (int misses = 0; base.bound.seconds < o.enough;) {
+    const std::vector<TaskId> kept = priced(base.bound, first);
+    const std::vector<TaskId> moments =
+        with_more(facts, kept, first, std::min(kTogether, kept.size()), candidates);
+    const double had = std::max(base.bound.seconds, single);
+    if (!moments.empty()) {
+      if (!o.go_on(static_cast<int>(moments.size()))) break;
+      Try next{std::make_unique<StageProgram>(*base.program, moments), {}};
+      const Outcome outcome = next.program->solve(kRounds);
+      if (outcome != Outcome::solved && outcome != Outcome::stopped) break;
+      next.bound = bound_of(*next.program);
+      const double gap = std::min(o.enough - base.bound.seconds, kUsualGap * values.floor_seconds);
+      const double worth = std::max(1e-6 * values.floor_seconds, kWorth * gap);
+      const bool miss = next.bound.seconds <= had + worth;
+      if (next.bound.seconds > best.bound.seconds) best = std::move(next);
+      if (miss && ++misses < kMisses) continue;
+      if (!miss) misses = 0;
     }
-    base = std::move(b);
-    found.best = base;
-    program = std::move(more);
-    candidates = {program->over(), 0, {}};
+    const bool taken =
+        best.program &&
+        (misses == 0 || (o.unhurried() && best.bound.seconds > had + kLittle * values.floor_seconds));
+    if (!taken) break;
+    base = std::move(best);
+    best = {};
+    found.best = base.bound;
+    candidates = {base.program->over()};
     misses = 0;
   }
-  found.program = std::move(program);
+  found.program = std::move(base.program);
   return found;
 }
 
 StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> program,
                            const StageBranchOptions& o) {
   StageBound best;
+  Moments facts(values);
   while (true) {
     StageBound b = branch_stages(*program, o);
-    Candidates candidates{std::move(b.over), 0, {}};
+    Candidates candidates{std::move(b.over)};
     if (b.seconds > best.seconds) best = std::move(b);
-    const std::vector<TaskId> moments = with_more(values, program->moments(), 1, candidates);
+    const std::vector<TaskId> moments =
+        with_more(facts, program->moments(), program->moments()[0], 1, candidates);
     if (moments.empty() || best.seconds >= o.enough || !o.go_on()) return best;
     program = std::make_unique<StageProgram>(*program, moments);
     if (program->solve(kRounds) != StageProgram::Outcome::solved) return best;

@@ -1,4 +1,4 @@
-// Chooses the moments of a bound from several moments: one more at a time, where the solution so far would need more than the budget. Part of bound.
+// Chooses the moments of a bound from several moments: a few more at a time, where the solution so far would need more than the budget. Part of bound.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +13,7 @@ struct StageOptions {
   Bytes budget = 0;
   double enough = 0;                       // no need to prove more
   const Limit* limit = nullptr;            // ends a program under way
+  std::function<bool()> unhurried;         // there is time for programs that prove little more
   std::function<bool(int moments)> go_on;  // asked before each program, with its number of moments
 };
 
