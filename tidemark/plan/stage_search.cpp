@@ -12,6 +12,8 @@ constexpr std::size_t kTogether =
     3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
 constexpr double kWorth = 0.02;     // of what there is still to prove: less is not worth a larger program
 constexpr double kLittle = 1e-5;    // of the floor: what is worth it where there is time
+constexpr int kMostLittle = 4;      // times, since rounds that are counted leave all the time there is
+constexpr int kMostPrograms = 60;   // since moments may take each other's places
 constexpr double kUsualGap = 0.05;  // of the floor, where no plan is known
 constexpr std::size_t kMostMoments = 12;
 constexpr int kApart = 128;  // of all tasks: how far from one another, and from those that did not help
@@ -49,6 +51,7 @@ class Moments {
 struct Candidates {
   std::vector<std::pair<Bytes, TaskId>> over;
   std::size_t next = 0;
+  bool may_replace = true;  // only where what comes of it is compared
   bool replace = false;
   std::vector<TaskId> missed;  // near one that did not help, no other does as a rule
 };
@@ -71,7 +74,7 @@ std::vector<TaskId> with_more(Moments& facts, const std::vector<TaskId>& kept, T
   }
   from.missed.insert(from.missed.end(), added.begin(), added.end());
   if (!added.empty()) return moments;
-  if (from.replace) return {};
+  if (from.replace || !from.may_replace) return {};
   from.replace = true;
   from.next = 0;
   return with_more(facts, kept, first, most, from);
@@ -96,13 +99,14 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
   Moments facts(values);
   Candidates candidates{base.program->over()};
   Try best;  // of the misses
+  int programs = 0, little = 0;
   for (int misses = 0; base.bound.seconds < o.enough;) {
     const std::vector<TaskId> kept = priced(base.bound, first);
     const std::vector<TaskId> moments =
         with_more(facts, kept, first, std::min(kTogether, kept.size()), candidates);
     const double had = std::max(base.bound.seconds, single);
     if (!moments.empty()) {
-      if (!o.go_on(static_cast<int>(moments.size()))) break;
+      if (++programs > kMostPrograms || !o.go_on(static_cast<int>(moments.size()))) break;
       Try next{std::make_unique<StageProgram>(*base.program, moments), {}};
       const Outcome outcome = next.program->solve(kRounds);
       if (outcome != Outcome::solved && outcome != Outcome::stopped) break;
@@ -114,10 +118,9 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
       if (miss && ++misses < kMisses) continue;
       if (!miss) misses = 0;
     }
-    const bool taken =
-        best.program &&
-        (misses == 0 || (o.unhurried() && best.bound.seconds > had + kLittle * values.floor_seconds));
-    if (!taken) break;
+    const bool anyway = misses > 0 && ++little <= kMostLittle && o.unhurried() &&
+                        best.bound.seconds > had + kLittle * values.floor_seconds;
+    if (!best.program || (misses > 0 && !anyway)) break;
     base = std::move(best);
     best = {};
     found.best = base.bound;
@@ -134,7 +137,7 @@ StageBound branch_and_grow(const Values& values, std::unique_ptr<StageProgram> p
   Moments facts(values);
   while (true) {
     StageBound b = branch_stages(*program, o);
-    Candidates candidates{std::move(b.over)};
+    Candidates candidates{.over = std::move(b.over), .may_replace = false};
     if (b.seconds > best.seconds) best = std::move(b);
     const std::vector<TaskId> moments =
         with_more(facts, program->moments(), program->moments()[0], 1, candidates);
