@@ -91,9 +91,9 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
     std::unique_ptr<StageProgram> program;
     StageBound bound;
   };
-  Try base{std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
-                                          StageProgramOptions{.budget = o.budget, .limit = o.limit}),
-           {}};
+  Try base;
+  base.program = std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
+                                                StageProgramOptions{.budget = o.budget, .limit = o.limit});
   if (base.program->solve({}) != Outcome::solved) return found;
   base.bound = bound_of(*base.program);
   Moments facts(values);
@@ -107,7 +107,8 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
     const double had = std::max(base.bound.seconds, single);
     if (!moments.empty()) {
       if (++programs > kMostPrograms || !o.go_on(static_cast<int>(moments.size()))) break;
-      Try next{std::make_unique<StageProgram>(*base.program, moments), {}};
+      Try next;
+      next.program = std::make_unique<StageProgram>(*base.program, moments);
       const Outcome outcome = next.program->solve(kRounds);
       if (outcome != Outcome::solved && outcome != Outcome::stopped) break;
       next.bound = bound_of(*next.program);
