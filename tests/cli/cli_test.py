@@ -203,6 +203,9 @@ class Planning(Cli):
         unproven = self.file("unproven.json", json.dumps(lie))
         self.assertEqual(self.json_of("check", "check", self.chain, unproven)["proof"], "none")
         self.says(DONE, "the planner's word", "check", self.chain, unproven)
+        # Where the list fits as it stands, there is a plan.
+        false = dict(lie, budget=10**15, smallest_peak=2 * 10**15)
+        self.says(NO, "everything kept", "check", self.chain, self.file("false.json", json.dumps(false)))
         lie["proof"] = {"version": 4, "rows": []}
         self.says(NO, "version 4", "check", self.chain, self.file("later.json", json.dumps(lie)))
 

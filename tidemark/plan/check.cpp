@@ -25,8 +25,18 @@ std::string check_bounds_alone(const Plan& plan) {
   return {};
 }
 
+// Every required task once, and nothing dropped.
+Replay replay_of_list(const Problem& problem) {
+  Plan list;
+  for (std::size_t t = 0; t < problem.tasks.size(); ++t) {
+    if (!problem.tasks[t].optional)
+      list.steps.push_back({.kind = Step::Kind::run, .id = static_cast<TaskId>(t)});
+  }
+  return replay(problem, list);
+}
+
 // An answer without a plan in it.
-std::string check_infeasible(const Plan& plan) {
+std::string check_infeasible(const Problem& problem, const Plan& plan) {
   if (!plan.steps.empty()) return "status: an infeasible plan has no steps";
   if (plan.budget < 0) return "status: infeasible needs a budget";
   if (plan.smallest_peak && *plan.smallest_peak <= plan.budget) {
@@ -37,8 +47,13 @@ std::string check_infeasible(const Plan& plan) {
     return fmt::format("a bound holds for every plan: peak_bound {} is above smallest_peak {}",
                        *plan.peak_bound, *plan.smallest_peak);
   }
-  if (plan.smallest_peak || (plan.peak_bound && *plan.peak_bound > plan.budget)) return {};
-  return "status: infeasible needs a peak_bound above the budget or the smallest_peak found";
+  if (!plan.smallest_peak && !(plan.peak_bound && *plan.peak_bound > plan.budget))
+    return "status: infeasible needs a peak_bound above the budget or the smallest_peak found";
+  if (const Replay list = replay_of_list(problem); list.broken.empty() && list.live_peak <= plan.budget) {
+    return fmt::format("status: infeasible, but the list with everything kept takes {} of {} bytes",
+                       list.live_peak, plan.budget);
+  }
+  return {};
 }
 
 Bytes resident(const Problem& problem) {
@@ -98,7 +113,7 @@ std::string check(const Problem& problem, const Plan& plan) {
     return fmt::format("problem_hash: the plan is for {}, not {}", plan.problem_hash, hash(problem));
   }
   if (std::string broken = check_bounds_alone(plan); !broken.empty()) return broken;
-  if (plan.status == Plan::Status::infeasible) return check_infeasible(plan);
+  if (plan.status == Plan::Status::infeasible) return check_infeasible(problem, plan);
   // Out of time before there was a plan.
   if (plan.status == Plan::Status::timed_out && plan.steps.empty()) return {};
   const Replay truth = replay(problem, plan);

@@ -29,8 +29,9 @@ class Reader {
     // Of another version, whatever else it holds, only the version is said.
     Element said;
     const bool has_version = root.is_object() && root.at_key(kFields[0]).get(said) == simdjson::SUCCESS;
-    const std::int64_t version = has_version ? json::read_integer(said, place(0)) : 1;
-    if (root.is_object() && version != 3)
+    if (root.is_object() && !has_version) json::refuse(Place{"proof"}, "no version; plan again");
+    const std::int64_t version = has_version ? json::read_integer(said, place(0)) : 3;
+    if (version != 3)
       json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
     // Rows name moments that may stand behind them.
     std::optional<Element> fields[std::size(kFields)];
