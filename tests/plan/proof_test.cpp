@@ -6,47 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "random_problem.h"
+#include "mirror.h"
 #include "tidemark/plan/bound.h"
-#include "tidemark/plan/budget.h"
 #include "tidemark/plan/peak.h"
 #include "tidemark/plan/solve.h"
-#include "tidemark/plan/stages.h"
 
 namespace tidemark::plan {
 namespace {
-
-// Forward a chain of n tasks, backward its mirror image: the i-th backward task reads what the i-th forward
-// one wrote.
-Problem mirror(int n) {
-  Problem p;
-  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
-  for (int i = 0; i < n; ++i) p.buffers.push_back({.name = "a" + std::to_string(i), .bytes = 100});
-  for (int i = 0; i < n; ++i) p.buffers.push_back({.name = "g" + std::to_string(i), .bytes = 40});
-  for (int i = 0; i < n; ++i)
-    p.tasks.push_back(
-        {.name = "f" + std::to_string(i), .reads = {i}, .writes = {i + 1}, .seconds = 1.0 + i % 3});
-  for (int i = 0; i < n; ++i) {
-    Task t{.name = "b" + std::to_string(i), .reads = {n - i}, .writes = {n + 1 + i}, .seconds = 2};
-    if (i > 0) t.reads.push_back(n + i);
-    p.tasks.push_back(t);
-  }
-  p.outputs = {2 * n};
-  return p;
-}
-
-Plan claim(const BoundResult& r, Bytes budget) {
-  Plan plan;
-  plan.budget = budget;
-  plan.seconds_bound = r.seconds;
-  plan.peak_bound = r.peak.bytes;
-  plan.proof = r.proof;
-  return plan;
-}
 
 TEST(Proof, a_claim_beyond_the_proof_is_refused) {
   const Problem p = mirror(10);
@@ -513,103 +480,6 @@ TEST(Proof, where_no_task_is_required_nothing_need_be_live) {
   plan.peak_bound = 1000;
   plan.proof.json = R"({"version": 3})";
   EXPECT_NE(verify_proof(p, plan), "");
-}
-
-// Several moments: the chain's memory for recomputation itself is what a single moment does not see.
-TEST(Proof, several_moments_prove_more_than_one_where_recomputation_needs_memory) {
-  int more = 0;
-  for (int n = 6; n < 14; ++n) {
-    Problem p = mirror(n);
-    for (int i = 0; i < n; ++i) p.buffers[static_cast<std::size_t>(n + 1 + i)].bytes = 30 + 40 * (i % 4);
-    for (const Bytes budget : {360, 420, 500}) {
-      const BoundResult one =
-          bound(p, {.budget = budget, .time_limit = 1e9, .effort = 3000, .branch = false, .stages = false});
-      const BoundResult many =
-          bound(p, {.budget = budget, .time_limit = 1e9, .effort = 3000, .branch = false});
-      EXPECT_GE(many.seconds, one.seconds * (1 - 1e-12));
-      more += many.moments.size() > 1 ? 1 : 0;
-      EXPECT_EQ(verify_proof(p, claim(many, budget)), "") << n << " at " << budget << "\n" << many.proof.json;
-    }
-  }
-  EXPECT_EQ(more > 0, stages_available());  // without HiGHS one moment is all there is, as sound
-}
-
-// Where the solution of a program would need more than the budget is where another moment proves more, at one of the first three places as a rule.
-TEST(Proof, a_moment_where_the_solution_is_over_the_budget_proves_more) {
-  if (!stages_available()) GTEST_SKIP() << "built without HiGHS";
-  int programs = 0, better = 0;
-  for (int n = 8; n < 14; ++n) {
-    Problem p = mirror(n);
-    for (int i = 0; i < n; ++i) p.buffers[static_cast<std::size_t>(n + 1 + i)].bytes = 30 + 40 * (i % 4);
-    const Values values(p);
-    for (const Bytes budget : {360, 420, 500}) {
-      const TaskId first = bound(p, {.budget = budget, .branch = false, .stages = false}).moment;
-      if (first < 0) continue;
-      const StageBound one = bound_stages(values, {first}, budget, 10'000);
-      if (one.over.empty()) continue;
-      ++programs;
-      double most = 0;
-      for (std::size_t i = 0; i < std::min<std::size_t>(one.over.size(), 3); ++i) {
-        const auto [bytes, t] = one.over[i];
-        EXPECT_GT(bytes, 0);
-        EXPECT_NE(t, first);
-        most = std::max(
-            most, bound_stages(values, {std::min(t, first), std::max(t, first)}, budget, 10'000).seconds);
-      }
-      better += most > one.seconds * (1 + 1e-6) ? 1 : 0;
-    }
-  }
-  EXPECT_GT(programs, 3);
-  EXPECT_GT(2 * better, programs);
-}
-
-TEST(Proof, verifies_on_the_traced_problems) {
-  const std::filesystem::path folder = std::filesystem::path(TIDEMARK_SOURCE_DIR) / "../shared/problems/h200";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
-  for (const char* name : {"unet", "vgg16", "mobilenet_v2"}) {
-    std::ifstream in(folder / (std::string(name) + ".json"));
-    std::stringstream text;
-    text << in.rdbuf();
-    const Problem p = read_problem(text.str());
-    for (const double f : {0.8, 0.5, 0.3}) {
-      const Bytes resident = resident_bytes(p);
-      const Bytes budget =
-          resident + static_cast<Bytes>(f * static_cast<double>(store_all_live_peak(p) - resident));
-      const BoundResult r = bound(p, {.budget = budget, .time_limit = 1e9, .effort = 1500});
-      EXPECT_EQ(verify_proof(p, claim(r, budget)), "") << name << " at " << f;
-      EXPECT_TRUE(r.infeasible ? r.peak.bytes > budget : r.seconds > r.floor_seconds) << name << " at " << f;
-    }
-  }
-}
-
-TEST(Proof, branches_over_several_moments_are_proven_and_never_above_a_plan) {
-  int branched = 0, better = 0;
-  for (const std::uint64_t seed : {1, 2, 8, 9, 10}) {
-    RandomProblem shape;
-    shape.tasks = 24;
-    shape.tiers = false;
-    const Problem p = random_problem(seed, shape);
-    const Bytes budget = budget_at(p, 0.6);
-    Options o{.budget = budget, .time_limit = 1e9, .effort = 100, .offsets = false, .bounds = false};
-    const Plan found = solve(p, o);
-    if (found.steps.empty()) continue;
-    BoundOptions options{.budget = budget, .time_limit = 1e9, .effort = 800, .known_seconds = found.seconds};
-    const BoundResult whole = bound(p, options);
-    if (whole.moments.size() < 2 || whole.leaves < 2) continue;
-    ++branched;
-    options.branch = false;
-    better += whole.seconds > bound(p, options).seconds * (1 + 1e-9) ? 1 : 0;
-    EXPECT_LE(whole.seconds, found.seconds * (1 + 1e-9)) << seed;
-    Plan stated;
-    stated.budget = budget;
-    stated.seconds_bound = whole.seconds;
-    stated.proof = whole.proof;
-    EXPECT_EQ(verify_proof(p, stated), "") << seed;
-    stated.seconds_bound = 1.01 * whole.seconds;
-    EXPECT_NE(verify_proof(p, stated), "") << seed;
-  }
-  EXPECT_EQ(branched > 2, stages_available());
-  EXPECT_EQ(better > 1, stages_available());
 }
 
 }  // namespace

@@ -176,7 +176,6 @@ TEST(StageProgram, BegunWhereAnotherEndedItComesToTheSame) {
 // What a run needs that may be in one stage or in another is needed in all parts of a stage together. Here gradients of weights may come before the
 // first moment or behind it.
 TEST(StageProgram, MoreMomentsProveNoLess) {
-  if (!LinearProgram::available()) GTEST_SKIP() << "built without HiGHS";
   const std::string path = TIDEMARK_SOURCE_DIR "/../shared/problems/h200/vgg16.json";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path << ": no model with such gradients";
   constexpr StageProgram::Rounds kToTheEnd{.least = 1e-7, .rounds = 1000};
@@ -185,7 +184,9 @@ TEST(StageProgram, MoreMomentsProveNoLess) {
   const Bytes budget = budget_at(p, 0.5);
   auto program =
       std::make_unique<StageProgram>(values, std::vector<TaskId>{66}, StageProgramOptions{.budget = budget});
-  ASSERT_EQ(program->solve(kToTheEnd), StageProgram::Outcome::solved);
+  const StageProgram::Outcome outcome = program->solve(kToTheEnd);
+  ASSERT_EQ(outcome == StageProgram::Outcome::solved, LinearProgram::available());
+  if (outcome != StageProgram::Outcome::solved) return;  // without HiGHS one moment is all there is
   int wide = 0;
   double last = bound_of(*program).seconds;
   for (const std::vector<TaskId>& moments : {std::vector<TaskId>{66, 81}, {66, 81, 86}, {66, 76, 81, 86}}) {

@@ -27,12 +27,13 @@ class Reader {
                                                    "unit_exponent", "seconds",     "peak"};
     const auto place = [&](std::size_t f) { return Place{"proof", kFields[f]}; };
     // Of another version, whatever else it holds, only the version is said.
-    Element said;
-    const bool has_version = root.is_object() && root.at_key(kFields[0]).get(said) == simdjson::SUCCESS;
-    if (root.is_object() && !has_version) json::refuse(Place{"proof"}, "no version; plan again");
-    const std::int64_t version = has_version ? json::read_integer(said, place(0)) : 3;
-    if (version != 3)
-      json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
+    if (Element said; root.at_key(kFields[0]).get(said) == simdjson::SUCCESS) {
+      const std::int64_t version = json::read_integer(said, place(0));
+      if (version != 3)
+        json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
+    } else if (root.is_object()) {
+      json::refuse(Place{"proof"}, "no version; plan again");
+    }
     // Rows name moments that may stand behind them.
     std::optional<Element> fields[std::size(kFields)];
     json::read_object(root, Place{"proof"}, kFields, [&](std::size_t f, Element e) { fields[f] = e; });
