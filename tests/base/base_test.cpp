@@ -26,6 +26,7 @@ TEST(Bytes, ReadsAndWrites) {
   EXPECT_EQ(parse_bytes("2GB"), 2000000000);
   EXPECT_THROW(parse_bytes("8 parsecs"), Error);
   EXPECT_THROW(parse_bytes("-1"), Error);
+  EXPECT_THROW(parse_bytes("1.5"), Error) << "no half bytes";
   EXPECT_THROW(parse_bytes("nan"), Error);
   EXPECT_THROW(parse_bytes("1e30GiB"), Error);
   EXPECT_EQ(round_up(10, 4), 12);

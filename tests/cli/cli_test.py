@@ -28,6 +28,7 @@ class Planning(Cli):
         self.run_it("plan", code=WRONG)
         self.run_it("plan", self.chain, code=WRONG)
         self.says(WRONG, "bananas", "plan", self.chain, "--budget", "8bananas")
+        self.says(WRONG, "512.5", "plan", self.chain, "--budget", "512.5")
         self.says(WRONG, "planner", "plan", self.chain, "--budget", "60%", "--planner", "guess")
         self.says(WRONG, "soon", "plan", self.chain, "--budget", "60%", "--time", "soon")
         self.says(WRONG, "threads", "plan", self.chain, "--budget", "60%", "--threads", "0")
@@ -53,7 +54,7 @@ class Planning(Cli):
             self.says(WRONG, f"--set {text} is not of the form", *pose, "--set", text)
         self.says(WRONG, "gives hidden twice", *pose, "--set", "hidden=8,hidden=16")
         self.says(WRONG, "size hidden = 0 vs a positive number", *pose, "--set", "hidden=0")
-        self.says(WRONG, "[effort] -5 vs", "plan", self.chain, "--budget", "60%", "--effort", "-5")
+        self.says(WRONG, "--effort -5 is neither", "plan", self.chain, "--budget", "60%", "--effort", "-5")
         self.says(WRONG, "--rate 'inf' is no number", "train", "mlp", "--steps", "1", "--rate", "inf")
         self.says(WRONG, "--clip 'nan' is no number", "train", "mlp", "--steps", "1", "--clip", "nan")
         self.assertIn("--batch INT", self.run_it("pose", "--help").stdout)
@@ -165,6 +166,35 @@ class Planning(Cli):
         del broken["arena"]
         self.says(WRONG, "reads a buffer that is not live", "plan", self.chain, "--budget", "80%", "--warm",
                   self.file("broken.json", json.dumps(broken)))
+        with open(self.chain) as f:
+            other = json.load(f)
+        other["name"] = "other"
+        other["buffers"], other["tasks"], other["outputs"] = other["buffers"][:5], other["tasks"][:4], [4]
+        self.says(WRONG, "it is a plan of another problem, 'chain'", "plan", self.file("other.json", json.dumps(other)), "--budget", "100%",
+                  "--warm", plan)
+
+    def test_what_a_planner_does_not_heed_is_refused(self):
+        plan = self.path("plan.json")
+        self.run_it("plan", self.chain, "--budget", "100%", "--time", "100ms", "-o", plan)
+        asked = ["plan", self.chain, "--budget", "100%", "--time", "200ms", "--planner"]
+        for option in ["--warm", plan], ["--without", "reorder"], ["--threads", "2"], ["--target-gap", "1%"], ["--seed", "3"]:
+            self.says(WRONG, " ".join(option[:1]), *asked, "greedy", *option)
+            self.run_it(*asked, "solve", *option)
+        self.run_it(*asked, "annealing", "--seed", "3")
+        self.run_it(*asked, "store_all", "--without", "in_place")
+        self.run_it(*asked, "greedy", "--without", "bounds")
+
+    def test_names_do_not_reach_the_terminal_as_commands(self):
+        with open(self.chain) as f:
+            problem = json.load(f)
+        problem["name"] = "a\x1b[2Jb\u009bc\x07"
+        problem["buffers"][1]["name"] = "x\x1b]0;title\x07\ny"
+        path = self.file("hostile.json", json.dumps(problem))
+        told = self.run_it("plan", path, "--budget", "80%", "--time", "100ms").stdout
+        self.assertIn("a?[2Jb?c?", told)
+        refused = self.run_it("plan", path, "--budget", "200", code=NO)
+        for text in told, refused.stderr, refused.stdout:
+            self.assertFalse([c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"], repr(text))
 
     def test_infeasible(self):
         self.says(NO, "too small", "plan", self.chain, "--budget", "200")

@@ -45,7 +45,8 @@ TEST(ReadPlan, RefusesWhatIsNotOne) {
   const std::pair<std::string, std::string> cases[] = {
       {"{", "not JSON"},
       {R"({"format": "tidemark-problem", "version": 1, "status": "feasible", "steps": []})",
-       "format: is not"},
+       "format: is \"tidemark-problem\", not \"tidemark-plan\""},
+      {R"({"version": 1})", "format: is not \"tidemark-plan\""},
       {with(R"("peak": 1)"), "has no steps"},
       {with(R"("steps": [], "steps": [])"), "field 'steps' twice"},
       {with(R"("steps": [[]])"), "steps[0]: is not whole"},

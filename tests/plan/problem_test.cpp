@@ -50,7 +50,8 @@ TEST(ReadProblem, NamesThePlace) {
       {"nonsense", "not JSON"},
       {"[]", "is not an object"},
       {with(kBuffer, kTask) + "x", "not JSON"},
-      {R"({"format": "tidemark-plan", "version": 1})", "format: is not"},
+      {R"({"format": "tidemark-plan", "version": 1})", "format: is \"tidemark-plan\", not"},
+      {R"({"format": 7, "version": 1})", "format: is not \"tidemark-problem\""},
       {R"({"format": "tidemark-problem", "version": 2, "buffers": [], "tasks": [], "outputs": []})",
        "version: is not 1"},
       {R"({"format": "tidemark-problem", "version": 1, "tasks": [], "outputs": []})", "has no buffers"},
@@ -138,7 +139,7 @@ TEST(ReadProblem, RefusesDeepNesting) {
   const std::string deep(1 << 20, '[');
   EXPECT_THAT(refusal(deep), HasSubstr("[problem]"));
   EXPECT_THAT(
-      refusal(with("", "", R"(, "outputs": [], "x_deep": )" + std::string(100, '[') + std::string(100, ']'))),
+      refusal(with("", "", R"(, "outputs": [], "x_deep": )" + std::string(1100, '[') + std::string(1100, ']'))),
       HasSubstr("nested deeper"));
 }
 

@@ -50,7 +50,7 @@ std::optional<Bytes> bytes_of(std::string_view text) {
   for (const Unit& u : kUnits) {
     if (u.name != unit) continue;
     const double bytes = number * u.factor;
-    if (bytes >= 0x1p62) return std::nullopt;
+    if (bytes >= 0x1p62 || (u.factor == 1 && bytes != std::floor(bytes))) return std::nullopt;
     return static_cast<Bytes>(std::llround(bytes));
   }
   return std::nullopt;

@@ -58,13 +58,13 @@ class BenchVerb : public Command {
         if (e.kind() != Error::Kind::infeasible) throw;
         const bool machine = std::string_view(e.what()).starts_with("[bench]");
         line.why_not = machine ? "too much for this machine" : "too small";
-        fmt::print(stderr, "tidemark: {}\n", text_of(e));
+        say("{}", text_of(e));
       }
       if (!was_interrupted()) lines.push_back(line);
     }
     json_ ? print_json(lines) : print_table(lines);
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; these are the budgets so far\n");
+      say("interrupted; these are the budgets so far");
       return Exit::interrupted;
     }
     const bool all = std::all_of(lines.begin(), lines.end(), [](const Line& l) { return l.why_not.empty(); });

@@ -61,10 +61,9 @@ class BoundVerb : public Command {
     if (!output_.empty()) write_file(output_, plan::write_plan(problem, answer));
     json_ ? print_json(result, budget, infeasible) : print_table(problem, result, budget, infeasible);
     if (infeasible) {
-      fmt::print(stderr, "tidemark: [bound] no plan fits {}: {}\n", format_bytes(budget),
-                 explain(plan::Values(problem), result.peak));
+      say("[bound] no plan fits {}: {}", format_bytes(budget), explain(plan::Values(problem), result.peak));
     }
-    if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; this is what was proven so far\n");
+    if (was_interrupted()) say("interrupted; this is what was proven so far");
     return was_interrupted() ? Exit::interrupted : infeasible ? Exit::no : Exit::done;
   }
 

@@ -65,11 +65,13 @@ class CheckVerb : public Command {
       table.row("proof", !unproven ? proof
                          : plan.status == plan::Plan::Status::infeasible
                              ? "none that there is no plan: it is the planner's word"
+                         : plan.status == plan::Plan::Status::optimal
+                             ? "none that it is optimal: it is the planner's word"
                              : "none: stated bounds are not verified");
       table.row("check", "valid");
       table.print();
     }
-    if (!broken.empty()) fmt::print(stderr, "tidemark: [check] {}: {}\n", plan_file_, broken);
+    if (!broken.empty()) say("[check] {}: {}", plan_file_, broken);
     return broken.empty() ? Exit::done : Exit::no;
   }
 

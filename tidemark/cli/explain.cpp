@@ -39,8 +39,7 @@ class ExplainVerb : public Command {
       if (glob_match(name_, asked.problem.buffers[b].name)) found.push_back(static_cast<plan::BufferId>(b));
     }
     if (found.empty()) {
-      fmt::print(stderr, "tidemark: [explain] no value is called '{}'; near it: {}\n", name_,
-                 near(asked.problem));
+      say("[explain] no value is called '{}'; near it: {}", name_, near(asked.problem));
       return Exit::no;
     }
     const plan::Plan plan = plan_.get(asked.problem, "explain");

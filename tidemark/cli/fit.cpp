@@ -94,14 +94,12 @@ class FitVerb : public Command {
     }
     if (fit.n > 0) json_ ? print_json(fit, options.budget) : print_table(fit, options.budget);
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; {}\n",
-                 fit.n > 0 ? "this is the best so far" : "nothing fits so far");
+      say("interrupted; {}", fit.n > 0 ? "this is the best so far" : "nothing fits so far");
       return Exit::interrupted;
     }
     if (fit.n == 0) {
-      fmt::print(stderr, "tidemark: [fit] {} {} does not fit {}{}: {}\n", vary_,
-                 fit.tried.empty() ? options.least : fit.tried[0].n, format_bytes(options.budget),
-                 fit.proven ? "" : " as far as was found", fit.why_not);
+      say("[fit] {} {} does not fit {}{}: {}", vary_, fit.tried.empty() ? options.least : fit.tried[0].n,
+          format_bytes(options.budget), fit.proven ? "" : " as far as was found", fit.why_not);
     }
     return fit.n > 0 ? Exit::done : Exit::no;
   }

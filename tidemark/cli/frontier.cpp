@@ -78,13 +78,12 @@ class FrontierVerb : public Command {
     if (points.empty() && !was_interrupted()) {
       plan::Options any = options_.get();
       any.effort = 0;
-      fmt::print(stderr, "tidemark: [frontier] no plan at any budget: {}\n",
-                 why_infeasible(plan::solve(problem, any)));
+      say("[frontier] no plan at any budget: {}", why_infeasible(plan::solve(problem, any)));
       return Exit::no;
     }
     json_ ? print_json(points) : print_table(problem, points);
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; these are the points so far\n");
+      say("interrupted; these are the points so far");
       return Exit::interrupted;
     }
     return Exit::done;

@@ -145,21 +145,20 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace tidemark;
-  const auto say = [](const std::string& text) { fmt::print(stderr, "tidemark: {}\n", text); };
   try {
     const int code = cli::run(argc, argv);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      say("[io] cannot write to standard output");
+      cli::say("[io] cannot write to standard output");
       return cli::Exit::wrong;
     }
     return code;
   } catch (const Error& e) {
-    say(cli::text_of(e));
+    cli::say("{}", cli::text_of(e));
     return e.kind() == Error::Kind::infeasible ? cli::Exit::no : cli::Exit::wrong;
   } catch (const std::bad_alloc&) {
-    say("[memory] not enough of it");
+    cli::say("[memory] not enough of it");
   } catch (const std::exception& e) {
-    say(e.what());
+    cli::say("{}", e.what());
   }
   return cli::Exit::wrong;
 }

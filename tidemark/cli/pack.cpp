@@ -70,11 +70,11 @@ class PackVerb : public Command {
       table.print();
     }
     if (!fits) {
-      fmt::print(stderr, "tidemark: [pack] {} bytes vs capacity {}{}\n", packing.bytes, capacity,
-                 packing.lower_bound > capacity ? "; more is live at one moment, so none exists"
-                                                : "; more --time may find one");
+      say("[pack] {} bytes vs capacity {}{}", packing.bytes, capacity,
+          packing.lower_bound > capacity ? "; more is live at one moment, so none exists"
+                                         : "; more --time may find one");
     }
-    if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; this is the best so far\n");
+    if (was_interrupted()) say("interrupted; this is the best so far");
     return was_interrupted() ? Exit::interrupted : fits ? Exit::done : Exit::no;
   }
 

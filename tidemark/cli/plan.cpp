@@ -52,9 +52,13 @@ class PlanVerb : public Command {
     if (!warm_.empty()) {
       warm = read_plan_file(problem, warm_);
       if (const std::string broken = check_steps(problem, warm); !broken.empty())
-        fail(Error::Kind::data, "[plan] {}: {}", warm_, broken);
+        fail(Error::Kind::data, "[plan] --warm {}: {}{}", warm_, broken,
+             warm.problem_hash.empty() || warm.problem_hash == plan::hash(problem)
+                 ? ""
+                 : fmt::format("; it is a plan of another problem, '{}'", warm.problem));
       options.warm_start = &warm;
     }
+    SolveOptions::expect_heeded_by(*planner, options);
     plan::Plan plan;
     {
       ProgressLine line;
@@ -82,23 +86,20 @@ class PlanVerb : public Command {
     if (plan.status == plan::Plan::Status::infeasible) {
       const bool proven = plan.peak_bound && *plan.peak_bound > plan.budget;
       if (proven) {
-        fmt::print(stderr, "tidemark: [plan] budget {} is too small: {}\n", format_bytes(plan.budget),
-                   why_infeasible(plan));
+        say("[plan] budget {} is too small: {}", format_bytes(plan.budget), why_infeasible(plan));
       } else if (planner_ == "solve" && plan.solve_seconds < kSpent * options.time_limit) {
-        fmt::print(stderr, "tidemark: [plan] no plan was found for {}: {}\n", format_bytes(plan.budget),
-                   why_infeasible(plan));
+        say("[plan] no plan was found for {}: {}", format_bytes(plan.budget), why_infeasible(plan));
       } else {
-        fmt::print(stderr,
-                   "tidemark: [plan] no plan was found for {}, though none is proven impossible: {}; {} may "
-                   "find one\n",
-                   format_bytes(plan.budget), why_infeasible(plan),
-                   planner_ == "solve" ? "more --time" : "--planner solve");
+        say("[plan] no plan was found for {}, though none is proven impossible: {}; {} may "
+            "find one",
+            format_bytes(plan.budget), why_infeasible(plan),
+            planner_ == "solve" ? "more --time" : "--planner solve");
       }
       return Exit::no;
     }
     if (!answered)
-      fmt::print(stderr, "tidemark: [plan] no plan: {}\n",
-                 plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
+      say("[plan] no plan: {}",
+          plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
     return answered ? Exit::done : Exit::no;
   }
 

@@ -131,8 +131,9 @@ void print_details(const Problem& problem, const Plan& plan, const Labels& label
   for (std::size_t i = 0; i < shown; ++i) {
     const plan::BufferId b = order[i];
     const std::string& name = problem.buffers[static_cast<std::size_t>(b)].name;
-    fmt::print("  {:<34} {:<22} {:>12}  {}\n", name.empty() ? fmt::format("buffer {}", b) : name,
-               labels.type_of(b), format_bytes(problem.size(b)), in_short(telling.told, b));
+    fmt::print("{}\n", printable(fmt::format(
+                           "  {:<34} {:<22} {:>12}  {}", name.empty() ? fmt::format("buffer {}", b) : name,
+                           labels.type_of(b), format_bytes(problem.size(b)), in_short(telling.told, b))));
   }
 }
 

@@ -24,8 +24,7 @@ Asked ask(const ProblemSource& source) {
 }
 
 int interrupted_planning(bool answered) {
-  fmt::print(stderr, "tidemark: interrupted; {}\n",
-             answered ? "this is the best plan so far" : "no plan so far");
+  say("interrupted; {}", answered ? "this is the best plan so far" : "no plan so far");
   return Exit::interrupted;
 }
 

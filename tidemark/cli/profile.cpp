@@ -95,7 +95,7 @@ class ProfileVerb : public Command {
       table.print();
     }
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; what was measured is written\n");
+      say("interrupted; what was measured is written");
       return Exit::interrupted;
     }
     return Exit::done;

@@ -45,12 +45,17 @@ class ScheduleVerb : public Command {
       if (was_interrupted()) throw Interrupted();
     };
     try {
-      counts = schedule::count(name_, spec_, [this](const schedule::Action&) {
-        if (++actions_ % 4096 == 0) spec_.watch();
+      ProgressLine line;
+      std::int64_t left = spec_.steps;  // to reverse
+      counts = schedule::count(name_, spec_, [&](const schedule::Action& action) {
+        if (action.kind == schedule::Action::Kind::reverse) left = action.from;
+        if (++actions_ % 4096 != 0) return;
+        spec_.watch();
+        line.show(
+            fmt::format("{} of {} steps reversed, {} actions", spec_.steps - left, spec_.steps, actions_));
       });
     } catch (const Interrupted&) {
-      fmt::print(stderr, "tidemark: interrupted after {} actions; nothing is known before the last\n",
-                 actions_);
+      say("interrupted after {} actions; nothing is known before the last", actions_);
       return Exit::interrupted;
     }
     if (json_) {

@@ -45,7 +45,7 @@ class ShowVerb : public Command {
       write_file(output_, out);
     }
     if (lines.empty()) {
-      fmt::print(stderr, "tidemark: [show] no line matches '{}'\n", find_);
+      say("[show] no line matches '{}'", find_);
       return Exit::no;
     }
     return was_interrupted() ? interrupted_planning(true) : Exit::done;

@@ -57,10 +57,10 @@ class SmallestVerb : public Command {
       table.print();
     }
     if (!answered) {
-      fmt::print(stderr, "tidemark: [smallest] no plan at any budget: {}\n", why_infeasible(least.plan));
+      say("[smallest] no plan at any budget: {}", why_infeasible(least.plan));
       return was_interrupted() ? Exit::interrupted : Exit::no;
     }
-    if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; this is the smallest so far\n");
+    if (was_interrupted()) say("interrupted; this is the smallest so far");
     return was_interrupted() ? Exit::interrupted : Exit::done;
   }
 

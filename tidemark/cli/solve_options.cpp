@@ -23,6 +23,12 @@ constexpr Technique kTechniques[] = {
     {"bounds", &plan::Options::bounds},
 };
 
+std::string technique_names() {
+  std::string names;
+  for (const Technique& t : kTechniques) names += (names.empty() ? "" : ", ") + std::string(t.name);
+  return names;
+}
+
 double parse_percent(std::string_view text) {
   double percent = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
@@ -41,24 +47,23 @@ void SolveOptions::declare(Args& args) {
   args.option("--seed", seed_, "Seed of the search");
   args.option(
       "--effort", effort_,
-      "Rounds of search; the result depends on them and the seed alone where --time is not reached, so "
-      "give much of it; -1: until the time is up");
+      "Rounds of search; the plan depends on them and the seed alone where --time is not reached, so give "
+      "much of it: the bound takes what they leave of it; -1: until the time is up");
   args.option("--target-gap", target_gap_, "Stop when the time is within this of the bound");
   args.flag("--no-offsets", no_offsets_, "Judge live bytes and leave the arena out");
-  std::string names;
-  for (const Technique& t : kTechniques) names += (names.empty() ? "" : ", ") + std::string(t.name);
-  args.option("--without", without_, "Techniques to switch off, with commas: " + names);
+  args.option("--without", without_, "Techniques to switch off, with commas: " + technique_names());
 }
 
 plan::Options SolveOptions::get() const {
   plan::Options options;
   options.time_limit = parse_seconds(time_);
   if (threads_ < 1 || threads_ > 1024)
-    fail(Error::Kind::usage, "[threads] {} vs between 1 and 1024", threads_);
+    fail(Error::Kind::usage, "[option] --threads {} is not between 1 and 1024", threads_);
   options.threads = static_cast<int>(threads_);
   options.seed = static_cast<std::uint64_t>(seed_);
   if (effort_ < -1)
-    fail(Error::Kind::usage, "[effort] {} vs 0 or more, or -1 for until the time is up", effort_);
+    fail(Error::Kind::usage, "[option] --effort {} is neither 0 or more, nor -1 for until the time is up",
+         effort_);
   options.effort = effort_;
   options.target_gap = parse_percent(target_gap_);
   options.offsets = !no_offsets_;
@@ -67,10 +72,27 @@ plan::Options SolveOptions::get() const {
     for (const Technique& t : kTechniques) {
       if (t.name == name) found = &t;
     }
-    if (found == nullptr) fail(Error::Kind::usage, "[without] no technique '{}'", name);
+    if (found == nullptr)
+      fail(Error::Kind::usage, "[option] --without: no technique '{}'; one of {}", name, technique_names());
     options.*(found->field) = false;
   }
   return options;
+}
+
+void SolveOptions::expect_heeded_by(const plan::Planner& planner, const plan::Options& options) {
+  const auto expect = [&](bool given, const std::string& option, std::string_view field) {
+    if (given && planner.uses.find(field) == std::string_view::npos)
+      fail(Error::Kind::usage, "[plan] {} means nothing to {}; --planner solve heeds it", option,
+           planner.name);
+  };
+  expect(options.warm_start != nullptr, "--warm", "warm_start");
+  expect(options.threads != 1, "--threads", "threads");
+  expect(options.seed != 0, "--seed", "seed");
+  expect(options.target_gap != 0, "--target-gap", "target_gap");
+  for (const Technique& t : kTechniques) {
+    if (t.field != &plan::Options::bounds)
+      expect(!(options.*t.field), fmt::format("--without {}", t.name), t.name);
+  }
 }
 
 std::function<bool(const plan::Progress&)> progress_on(ProgressLine& line) {

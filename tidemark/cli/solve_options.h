@@ -4,7 +4,7 @@
 
 #include "tidemark/cli/terminal.h"
 #include "tidemark/cli/verb.h"
-#include "tidemark/plan/solve.h"
+#include "tidemark/plan/planners.h"
 
 namespace tidemark::cli {
 
@@ -12,6 +12,8 @@ class SolveOptions {
  public:
   void declare(Args& args);
   plan::Options get() const;  // throws Error(usage)
+  // An option that changes nothing is a mistake about the planner: Error(usage).
+  static void expect_heeded_by(const plan::Planner& planner, const plan::Options& options);
 
  private:
   std::string time_ = "1s";

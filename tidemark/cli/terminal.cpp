@@ -71,6 +71,18 @@ Bytes available_memory() {
 }
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
+std::string printable(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool control = (c < 0x20 && c != '\n') || c == 0x7f;
+    // U+0080 to U+009F in UTF-8: the same commands in one character.
+    const bool wide = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (control) text[i] = '?';
+    if (wide) text.replace(i, 2, "?");
+  }
+  return text;
+}
+
 std::string text_of(const Error& error) {
   std::string text = error.what();
   for (const std::string_view cure : {kTierHelps, kTierForState}) {
@@ -132,7 +144,7 @@ void Table::row(std::string name, std::string text) { rows_.emplace_back(std::mo
 void Table::print() const {
   std::size_t width = 0;
   for (const auto& [name, text] : rows_) width = std::max(width, name.size());
-  for (const auto& [name, text] : rows_) fmt::print("{:<{}}  {}\n", name, width, text);
+  for (const auto& [name, text] : rows_) fmt::print("{:<{}}  {}\n", name, width, printable(text));
 }
 
 ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,14 @@ class EndAtInterrupt {
   EndAtInterrupt(const EndAtInterrupt&) = delete;
   EndAtInterrupt& operator=(const EndAtInterrupt&) = delete;
 };
+
+// Names and messages come from files: what would move the cursor, change colours or the window's title is shown as '?'.
+std::string printable(std::string text);
+// A line on standard error.
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print(stderr, "tidemark: {}\n", printable(fmt::format(format, std::forward<Args>(args)...)));
+}
 
 // The message, without cures that only C++ has.
 std::string text_of(const Error& error);

@@ -151,7 +151,8 @@ class TrainVerb : public Command {
     table.row("data", data.description());
     table.row("budget", plan.budget < 0 ? "none: everything is kept" : format_bytes(plan.budget));
     table.row("peak", fmt::format("{} predicted", format_bytes(plan.peak)));
-    if (const int parts = training.compiled().micro_batches(); parts > 1) table.row("micro-batches", fmt::format("{}", parts));
+    if (const int parts = training.compiled().micro_batches(); parts > 1)
+      table.row("micro-batches", fmt::format("{}", parts));
     if (step > 0) table.row("resumed", fmt::format("{} at step {}", resume_, step));
     table.print();
     std::fflush(stdout);
@@ -188,7 +189,7 @@ class TrainVerb : public Command {
     if (json_) fmt::print("\n]\n");
     if (!json_ && step > first) fmt::print("libraries   {}\n", describe(training.compiled().libraries()));
     if (!wrong.empty()) {
-      fmt::print(stderr, "tidemark: [train] {}\n", wrong);
+      say("[train] {}", wrong);
       return Exit::no;
     }
     if (!checkpoint_.empty() && !whole)
@@ -197,10 +198,10 @@ class TrainVerb : public Command {
     const bool written = !checkpoint_.empty() && step > first;
     if (!json_ && written) fmt::print("checkpoint  {} at step {}\n", checkpoint_, step);
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted after step {}{}\n", step,
-                 checkpoint_.empty() ? "; no checkpoint was asked for"
-                 : written           ? "; the checkpoint is whole"
-                                     : "; nothing was written");
+      say("interrupted after step {}{}", step,
+          checkpoint_.empty() ? "; no checkpoint was asked for"
+          : written           ? "; the checkpoint is whole"
+                              : "; nothing was written");
       return Exit::interrupted;
     }
     return Exit::done;

@@ -59,7 +59,7 @@ class VerifyVerb : public Command {
     inside.reset();
     const Outcome all = was_interrupted() ? Outcome{} : run_steps(keeping, "with everything kept");
     if (was_interrupted()) {
-      fmt::print(stderr, "tidemark: interrupted; nothing was compared\n");
+      say("interrupted; nothing was compared");
       return Exit::interrupted;
     }
     std::string differs;
@@ -79,10 +79,10 @@ class VerifyVerb : public Command {
     } else {
       print(model, under, all, differs);
     }
-    if (!differs.empty()) fmt::print(stderr, "tidemark: [verify] {} differs\n", differs);
+    if (!differs.empty()) say("[verify] {} differs", differs);
     if (!kept) {
-      fmt::print(stderr, "tidemark: [verify] {} bytes measured vs {} predicted and a budget of {}\n",
-                 under.measured, under.predicted, under.budget);
+      say("[verify] {} bytes measured vs {} predicted and a budget of {}", under.measured, under.predicted,
+          under.budget);
     }
     return differs.empty() && kept ? Exit::done : Exit::no;
   }

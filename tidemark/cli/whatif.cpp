@@ -80,7 +80,7 @@ class WhatifVerb : public Command {
     if (asked("checkpointing")) checkpointing(posed.problem);
     if (asked("module")) modules(posed);
     json_ ? print_json() : print_table();
-    if (was_interrupted()) fmt::print(stderr, "tidemark: interrupted; these are the answers so far\n");
+    if (was_interrupted()) say("interrupted; these are the answers so far");
     return was_interrupted() ? Exit::interrupted : Exit::done;
   }
 
@@ -273,7 +273,8 @@ class WhatifVerb : public Command {
           .field("fits", r.fits)
           .field("peak", r.peak);
       if (r.planned) w.field("store_all", r.keep_all);
-      if (r.planned && r.fits) w.field("seconds", r.seconds).field("seconds_over_floor", std::max(r.over, 0.0));
+      if (r.planned && r.fits)
+        w.field("seconds", r.seconds).field("seconds_over_floor", std::max(r.over, 0.0));
       w.end_object();
     }
     w.new_line().end_array();

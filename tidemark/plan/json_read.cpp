@@ -8,8 +8,8 @@
 namespace tidemark::plan::json {
 namespace {
 
-// No file of ours nests deeper than its lists, but for proofs: two levels for each decision above what is proven.
-constexpr std::size_t kMostDepth = 64, kMostDepthWithProof = 1024;
+// Of our files only proofs nest, two levels for each decision above what is proven.
+constexpr std::size_t kMostDepth = 1024;
 
 }  // namespace
 
@@ -24,18 +24,18 @@ void refuse(const Place& place, std::string_view what) {
   fail(Error::Kind::data, "[{}] {}: {}", place.document, place.text(), what);
 }
 
-Document::Document(const char* name, std::string_view text, Holds holds) {
-  const std::size_t most = holds == Holds::proof ? kMostDepthWithProof : kMostDepth;
-  simdjson::error_code error = parser_.allocate(text.size(), most);
+Document::Document(const char* name, std::string_view text) {
+  simdjson::error_code error = parser_.allocate(text.size(), kMostDepth);
   if (error == simdjson::SUCCESS) error = parser_.parse(text.data(), text.size(), true).get(root_);
   if (error == simdjson::DEPTH_ERROR)
-    fail(Error::Kind::data, "[{}] nested deeper than {} levels", name, most);
+    fail(Error::Kind::data, "[{}] nested deeper than {} levels", name, kMostDepth);
   // JSON has numbers of any size.
   if (error == simdjson::NUMBER_ERROR && json_error(text).empty())
     fail(Error::Kind::data, "[{}] a number is out of range: beyond 1.8e308, or no integer of 64 bits", name);
   if (error != simdjson::SUCCESS) {
     const std::string place = json_error(text);
-    fail(Error::Kind::data, "[{}] not JSON: {}", name, place.empty() ? simdjson::error_message(error) : place);
+    fail(Error::Kind::data, "[{}] not JSON: {}", name,
+         place.empty() ? simdjson::error_message(error) : place);
   }
 }
 
@@ -114,13 +114,15 @@ std::vector<std::pair<std::int32_t, std::int32_t>> read_pairs(Element element, c
   return pairs;
 }
 
-void expect_format(const Element* format, const Element* version, const char* document,
-                   std::string_view name) {
+void expect_format(Element root, const char* document, std::string_view name) {
   const Place place{document};
-  if (format == nullptr || read_string(*format, place.of("format")) != name) {
+  if (!root.is_object()) refuse(place, "is not an object");
+  std::string_view said;
+  if (root["format"].get(said) != simdjson::SUCCESS)
     refuse(place.of("format"), fmt::format("is not \"{}\"", name));
-  }
-  if (version == nullptr || read_integer(*version, place.of("version")) != 1)
+  if (said != name) refuse(place.of("format"), fmt::format("is \"{}\", not \"{}\"", said, name));
+  Element version;
+  if (root["version"].get(version) != simdjson::SUCCESS || read_integer(version, place.of("version")) != 1)
     refuse(place.of("version"), "is not 1");
 }
 

@@ -35,8 +35,7 @@ struct Place {
 // of our files.
 class Document {
  public:
-  enum class Holds { lists, proof };
-  Document(const char* name, std::string_view text, Holds holds = Holds::lists);
+  Document(const char* name, std::string_view text);
   Element root() const { return root_; }
 
  private:
@@ -76,8 +75,7 @@ std::vector<std::int32_t> read_ids(Element element, const Place& place, std::siz
 std::vector<std::pair<std::int32_t, std::int32_t>> read_pairs(Element element, const Place& place,
                                                               std::size_t count);
 
-// The two fields that both formats begin with.
-void expect_format(const Element* format, const Element* version, const char* document,
-                   std::string_view name);
+// The two fields that say what a file is, to be asked before what else it holds is read.
+void expect_format(Element root, const char* document, std::string_view name);
 
 }  // namespace tidemark::plan::json

@@ -155,6 +155,21 @@ std::string raw_proof(std::string_view text) {
   json::refuse(Place{kDocument, "proof"}, "cannot be read");
 }
 
+// What is wrong with ids and sizes has as a rule one cause.
+class Of : public ErrorContext {
+ public:
+  Of(const Problem& problem, const Plan& plan) : problem_(problem), plan_(plan) {}
+  std::string complete(Error::Kind, std::string message) const override {
+    if (!plan_.problem_hash.empty() && plan_.problem_hash != hash(problem_))
+      message += fmt::format("; it is a plan of another problem, '{}'", plan_.problem);
+    return message;
+  }
+
+ private:
+  const Problem& problem_;
+  const Plan& plan_;
+};
+
 }  // namespace
 
 Plan read_plan(const Problem& problem, std::string_view text) {
@@ -184,13 +199,12 @@ Plan read_plan(const Problem& problem, std::string_view text) {
       "format",        "version",   "problem",       "problem_hash",  "status",     "planner",     "budget",
       "peak",          "live_peak", "seconds",       "seconds_bound", "peak_bound", "bound_order", "lossy",
       "smallest_peak", "x_reason",  "solve_seconds", "steps",         "arena",      "proof"};
-  const json::Document document(kDocument, text, json::Document::Holds::proof);
+  const json::Document document(kDocument, text);
   const Place place{kDocument};
+  json::expect_format(document.root(), kDocument, "tidemark-plan");
   Element elements[std::size(names)];
   const auto seen = json::read_object(document.root(), place, names,
                                       [&](std::size_t field, Element e) { elements[field] = e; });
-  json::expect_format(has(seen, format) ? &elements[format] : nullptr,
-                      has(seen, version) ? &elements[version] : nullptr, kDocument, "tidemark-plan");
   for (const std::size_t needed : {std::size_t{status}, std::size_t{steps}}) {
     if (!has(seen, needed)) json::refuse(place, fmt::format("has no {}", names[needed]));
   }
@@ -201,6 +215,7 @@ Plan read_plan(const Problem& problem, std::string_view text) {
   Plan plan{.budget = -1, .peak = -1, .live_peak = -1, .seconds = -1};
   with(problem_name, [&](Element e, Place p) { plan.problem = json::read_string(e, p); });
   with(problem_hash, [&](Element e, Place p) { plan.problem_hash = json::read_string(e, p); });
+  const Of context(problem, plan);
   with(status, [&](Element e, Place p) { plan.status = read_status(e, p); });
   with(planner, [&](Element e, Place p) { plan.planner = json::read_string(e, p); });
   with(budget, [&](Element e, Place p) { plan.budget = json::read_size(e, p); });

@@ -35,9 +35,9 @@ namespace {
 
 constexpr Planner kPlanners[] = {
     {"solve", "ours: order, recomputation, makers, in place and tiers together, with a bound and its proof",
-     solve},
+     solve, "seed target_gap threads warm_start reorder recompute makers in_place tiers blocks"},
     {"store_all", "runs the list once and keeps every buffer until its last use, in place where it can",
-     named::store_all},
+     named::store_all, "in_place"},
     {"recompute_all", "keeps nothing over the turn; every later task makes again what it reads",
      named::recompute_all},
     {"every_k", "keeps every k-th value that crosses the turn", named::every_k},
@@ -58,12 +58,12 @@ constexpr Planner kPlanners[] = {
      named::chain_dp},
     {"tree_dp", "trees: the order of least peak by hills and valleys (Liu 1987)", named::tree_dp},
     {"checkmate_milp", "integer program over runs and kept values, with HiGHS (Jain et al. 2020)",
-     named::checkmate_milp},
-    {"checkmate_lp", "its relaxation and two-phase rounding (Jain et al. 2020)", named::checkmate_lp},
+     named::checkmate_milp, "seed target_gap"},
+    {"checkmate_lp", "its relaxation and two-phase rounding (Jain et al. 2020)", named::checkmate_lp, "seed"},
     {"dtr", "online: evicts by cost / (size * staleness), simulated (Kirisame et al. 2021)", named::dtr},
     {"greedy", "gives up what costs least per byte until the budget holds", named::greedy},
-    {"annealing", "simulated annealing over what is kept over the turn", named::annealing},
-    {"evolutionary", "a genetic algorithm over what is kept over the turn", named::evolutionary},
+    {"annealing", "simulated annealing over what is kept over the turn", named::annealing, "seed"},
+    {"evolutionary", "a genetic algorithm over what is kept over the turn", named::evolutionary, "seed"},
 };
 
 constexpr double kProofSeconds = 0.1;

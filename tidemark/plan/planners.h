@@ -15,6 +15,8 @@ struct Planner {
   std::string_view name;
   std::string_view doc;  // one line: what it decides, and who published it
   Plan (*run)(const Problem& problem, const Options& options);
+  // Which fields of Options it heeds beside budget, time_limit, effort, offsets, bounds and progress, which all do.
+  std::string_view uses = "";
 };
 
 TIDEMARK_API std::span<const Planner> planners();

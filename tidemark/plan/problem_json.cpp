@@ -146,11 +146,10 @@ Problem read_problem(std::string_view text) {
                                                "buffers", "tasks",   "outputs", "tiers"};
   const json::Document document(kDocument, text);
   const Place place{kDocument};
+  json::expect_format(document.root(), kDocument, "tidemark-problem");
   Element elements[std::size(names)];
   const auto seen = json::read_object(document.root(), place, names,
                                       [&](std::size_t field, Element e) { elements[field] = e; });
-  json::expect_format(has(seen, 0) ? &elements[0] : nullptr, has(seen, 1) ? &elements[1] : nullptr, kDocument,
-                      "tidemark-problem");
   for (const std::size_t needed : {5, 6, 7}) {
     if (!has(seen, needed)) json::refuse(place, fmt::format("has no {}", names[needed]));
   }

@@ -132,7 +132,7 @@ class Reader {
 }  // namespace
 
 Text read(std::string_view json, const Problem& problem) {
-  const json::Document document("proof", json, json::Document::Holds::proof);
+  const json::Document document("proof", json);
   return Reader(problem).read(document.root());
 }
 

@@ -20,11 +20,13 @@ namespace {
 
 constexpr double kLeast =
     0.7;  // of the time, for fewer bytes; what is left is for the fastest plan with them
+constexpr double kLeastSeconds = 0.05;  // whatever was given: everything kept would be no answer
 constexpr double kFewBytes = 0.7;    // of that, before packing is asked for each of them
 constexpr double kFewLive = 0.5;     // the same by live bytes alone
 constexpr std::size_t kToPlace = 3;  // of what was found by them
 constexpr std::int32_t kBothWays = 300;  // tasks
 constexpr double kMore = 0.005;      // of the live bytes, for fewer runs
+constexpr double kToKeep = 0.1;      // of the time, for offsets of what keeps everything
 constexpr double kToThin = 0.08, kToPack = 0.08, kToArrange = 0.03;  // of the time, for each
 
 Plan named(const Problem& problem, Plan plan) {
@@ -39,7 +41,7 @@ class Smallest {
   Smallest(const Problem& problem, const Options& options)
       : problem_(problem),
         options_(options),
-        limit_(kLeast * options.time_limit, -1),
+        limit_(std::max(kLeast * options.time_limit, kLeastSeconds), -1),
         counted_(options.effort >= 0),
         model_(problem, {.makers = options.makers, .in_place = options.in_place, .tiers = options.tiers}) {
     if (!options_.progress) return;
@@ -109,7 +111,7 @@ class Smallest {
     step.budget = -1;
     step.effort = 0;
     step.progress = {};
-    if (options_.offsets && !counted_) step.time_limit = std::min(options_.time_limit, 1.0);
+    if (options_.offsets && !counted_) step.time_limit = std::min(kToKeep * options_.time_limit, 1.0);
     result_.plan = solve(problem_, step);
     result_.budget = result_.plan.peak;
   }

@@ -90,17 +90,11 @@ DeviceProfile read_profile(std::string_view text) {
   static constexpr std::string_view names[] = {"format", "version",  "device", "threads", "library",
                                                "made",   "roofline", "ops",    "points"};
   DeviceProfile profile;
-  Element format, version;
   const Place root{kDocument};
+  json::expect_format(document.root(), kDocument, "tidemark-profile");
   const auto seen = json::read_object(document.root(), root, names, [&](std::size_t field, Element e) {
     const Place here = root.of(field < std::size(names) ? names[field] : "");
     switch (field) {
-      case 0:
-        format = e;
-        break;
-      case 1:
-        version = e;
-        break;
       case 2:
         profile.device = json::read_string(e, here);
         break;
@@ -130,8 +124,6 @@ DeviceProfile read_profile(std::string_view text) {
         break;
     }
   });
-  json::expect_format(json::has(seen, 0) ? &format : nullptr, json::has(seen, 1) ? &version : nullptr,
-                      kDocument, "tidemark-profile");
   for (const std::size_t needed : {2, 6}) {
     if (!json::has(seen, needed)) json::refuse(root, fmt::format("has no {}", names[needed]));
   }

@@ -73,6 +73,15 @@ Plan answer(Plan::Status status, const Options& options, std::string reason) {
   return plan;
 }
 
+// Rows and columns beyond which building the model alone takes minutes.
+constexpr double kTooLarge = 3e7;
+Plan too_large(const CheckmateModel& model, const Options& options) {
+  return answer(Plan::Status::timed_out, options,
+                fmt::format("the formulation has some {:.0e} rows, and at {:.0e} writing it down alone takes "
+                            "minutes; it is for some hundred tasks, --planner solve for more",
+                            model.size_estimate(), kTooLarge));
+}
+
 Bytes budget_of(const Problem& problem, const Options& options) {
   return options.budget >= 0 ? options.budget
                              : with_drops(problem, runs_keeping(Outline(problem),
@@ -80,8 +89,6 @@ Bytes budget_of(const Problem& problem, const Options& options) {
                                    .live_peak;
 }
 
-// Rows and columns beyond which building the model alone takes minutes.
-constexpr double kTooLarge = 3e7;
 constexpr const char* kNotBuilt = "the time was up before the formulation was written down";
 // HiGHS reads, presolves and copies a formulation without looking at the clock: so many times what writing it down took. With less left than
 // that there is no answer, only a time limit that is not kept.
@@ -104,9 +111,7 @@ Plan checkmate_milp(const Problem& problem, const Options& options) {
   const Limit limit = limit_of(options);
   CheckmateModel model("checkmate_milp", o);
   const Bytes budget = budget_of(problem, options);
-  if (model.size_estimate() > kTooLarge)
-    return answer(Plan::Status::timed_out, options,
-                  fmt::format("the formulation has some {:.0e} rows", model.size_estimate()));
+  if (model.size_estimate() > kTooLarge) return too_large(model, options);
   // Less where the packing of the answer is too large, or the solver's tolerance let a byte too many pass.
   for (const double share : {1.0, 0.999, 0.98, 0.95, 0.9}) {
     const Bytes less = share == 1.0 ? budget : static_cast<Bytes>(static_cast<double>(budget) * share);
@@ -135,9 +140,7 @@ Plan checkmate_lp(const Problem& problem, const Options& options) {
   const Limit limit = limit_of(options);
   CheckmateModel model("checkmate_lp", o);
   const Bytes budget = budget_of(problem, options);
-  if (model.size_estimate() > kTooLarge)
-    return answer(Plan::Status::timed_out, options,
-                  fmt::format("the formulation has some {:.0e} rows", model.size_estimate()));
+  if (model.size_estimate() > kTooLarge) return too_large(model, options);
   Plan best = answer(Plan::Status::infeasible, options, "no rounding fits the budget");
   std::string late;
   // Rounding exceeds the budget, so the relaxation is given less of it: the paper's allowance.
