@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "mirror.h"
 #include "random_problem.h"
-#include "tidemark/plan/bound.h"
+#include "tidemark/plan/proof.h"
 
 namespace tidemark::plan {
 namespace {
@@ -32,6 +33,37 @@ TEST(Cut, AFlowThatEndsEarlyIsAProofOfLess) {
     }
   }
   EXPECT_GT(less, 20);
+}
+
+// Two chains that meet in the loss alone: at any other moment the activations of one of them need not be there.
+TEST(Bound, FindsTheFewMomentsAtWhichTowersMeet) {
+  constexpr int kLength = 150;
+  Problem p;
+  p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
+  const auto make = [&](std::vector<BufferId> reads, Bytes bytes, double seconds) {
+    p.buffers.push_back({.bytes = bytes});
+    p.tasks.push_back(
+        {.reads = std::move(reads), .writes = {static_cast<BufferId>(p.buffers.size()) - 1}, .seconds = seconds});
+    return p.tasks.back().writes[0];
+  };
+  std::vector<BufferId> made[2];
+  for (auto& tower : made)
+    for (int i = 0; i < kLength; ++i) tower.push_back(make({i == 0 ? 0 : tower.back()}, 100, 1));
+  BufferId gradient[2];
+  const BufferId loss = make({made[0].back(), made[1].back()}, 1, 1);
+  for (int which : {0, 1}) gradient[which] = make({loss, made[1 - which].back()}, 100, 1);
+  for (int which : {0, 1}) {
+    for (int i = kLength - 1; i >= 0; --i)
+      gradient[which] = make({gradient[which], made[which][static_cast<std::size_t>(i)]}, 100, 2);
+    p.outputs.push_back(gradient[which]);
+  }
+  ASSERT_EQ(verify(p), "");
+  const Bytes budget = budget_at(p, 0.6);
+  const BoundResult r =
+      bound(p, {.budget = budget, .time_limit = 60, .effort = 2000, .branch = false, .stages = false});
+  // Some 40 % of 300 activations are made again.
+  EXPECT_GT(r.seconds, r.floor_seconds + 100);
+  EXPECT_EQ(verify_proof(p, claim(r, budget)), "");
 }
 
 }  // namespace

@@ -415,6 +415,9 @@ class Search {
         look_at(moment(i));
       }
     }
+    // Where parts of a program do not wait for each other (towers that meet in the loss), few moments prove anything.
+    for (std::int64_t finer = step / 2; finer > 0 && result_.moment < 0 && may_screen(0.5); finer /= 2)
+      for (std::int64_t i = finer / 2; i <= last && may_screen(0.5); i += finer) look_at(moment(i));
     if (result_.moment < 0 || result_.infeasible) return;
     const auto place = [&](TaskId t) {
       return std::lower_bound(moments.begin(), moments.end(), t) - moments.begin();
