@@ -65,8 +65,11 @@ class Down {
   void halve(const std::vector<TaskId>& order, const Limit& share) {
     note(order);
     Bytes low = descent_.floor - 1, high = fewest_.empty() ? have_ : peak_;
-    while (high - low > std::max<Bytes>(1, high / 250) && !share.time_is_up()) {
-      const Bytes budget = low + (high - low) / 2;
+    // What is enough first, and no further: with fewer bytes there are more runs. Packing needs fewer, who knows how many.
+    const Bytes enough = options_.offsets ? 0 : descent_.target;
+    Bytes budget = enough > low ? enough : low + (high - low) / 2;
+    for (; high - low > std::max<Bytes>(1, high / 250) && peak_ > enough && !share.time_is_up();
+         budget = low + (high - low) / 2) {
       const std::vector<TaskId> runs = frugal_runs(*model_.problem, order, budget, 4 * order.size() + 1000,
                                                    [&] { return !share.time_is_up(); });
       const Bytes before = peak_;

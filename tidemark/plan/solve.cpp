@@ -356,14 +356,23 @@ class Solver {
       }
       return have;
     };
-    descend(model_, options_, {std::max(bound_.peak.bytes, model_.base), budget_, have, take}, limit);
     SearchOptions o = search_options(budget_);
-    while (!offsets_.packed && options_.effort < 0 && !limit.time_is_up()) {
+    const auto start_again = [&](double share) {
       o.seed += 1'000'003;
-      tried.clear();
-      Search again(model_, o, limit);
+      Limit part = limit.rest(share);
+      Search again(model_, o, part);
       again.start();
       take(again.found() ? again.best() : again.least_runs());
+    };
+    // Other random numbers, which may be all that is missing, before what needs so many runs more.
+    const double until = limit_.fraction() + kToStartAgain * (1 - limit_.fraction());
+    while (!offsets_.packed && options_.effort < 0 && limit_.fraction() < until)
+      start_again(2 * kToStartAgain);
+    if (!offsets_.packed)
+      descend(model_, options_, {std::max(bound_.peak.bytes, model_.base), budget_, have, take}, limit);
+    while (!offsets_.packed && options_.effort < 0 && !limit.time_is_up()) {
+      tried.clear();
+      start_again(1);
     }
     least_below_ = have;
     if (!offsets_.packed) return;

@@ -67,6 +67,8 @@ inline constexpr double kSimple = 1, kSimpler = 0.3;
 // Of the time, for the table of a chain, its seconds where rounds are counted, and the most tasks; and for ways that find a plan where no start does.
 inline constexpr double kToChain = 0.1, kChainCounted = 0.01, kLastShare = 0.05;
 inline constexpr std::int32_t kMostForChain = 2000;
+// Of what is left where no start fits, for the same starts with other random numbers.
+inline constexpr double kToStartAgain = 0.2;
 // Tasks, to look for another order with or without dives, and how many of these a try should have time for.
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
