@@ -41,10 +41,10 @@ class Driver {
     if (items_.items.empty()) return {};
     // Where nothing else is of use, a sweep or two answer before all rules have. They fill what there is: with more than enough, or few items, rules leave the arena smaller.
     const bool tight = aim_ && bound_ <= target_ && target_ <= bound_ + bound_ / 16;
-    if (tight && is_many() && looking_pays()) sweep_round(0);
+    if (tight && is_many() && looking_pays()) sweep_round(0, limit_.rest(kSweepsFirst));
     if (!best_.offsets.empty()) return std::move(best_);
     greedy();
-    if (!done() && !sweeps_ && looking_pays()) sweep_round(0);
+    if (!done() && !sweeps_ && looking_pays()) sweep_round(0, limit_);
     if (done()) return std::move(best_);
     std::optional<Exact> exact;
     if (exact_pays(items_)) exact.emplace(items_);
@@ -61,7 +61,7 @@ class Driver {
     if (exact && !aim_ && !few) attempt(*exact, orders, bound_, dive(), Orders::kNamed, 0);
     for (std::int64_t round = 0; !done(); ++round) {
       if (exact && few) exact_round(*exact, orders, round);
-      if (looking_pays() && round > 0) sweep_round(round);
+      if (looking_pays() && round > 0) sweep_round(round, limit_);
       if (looking_pays()) eject_round(round);
       if (exact && !few) exact_round(*exact, orders, round);
       improve_round(exact ? std::int64_t{2000} << std::min<std::int64_t>(round, 40) : std::int64_t{1} << 60);
@@ -111,7 +111,8 @@ class Driver {
     }
   }
 
-  static constexpr std::int64_t kSweeps = 8;  // of the first round
+  static constexpr std::int64_t kSweeps = 8;   // of the first round
+  static constexpr double kSweepsFirst = 0.4;  // of the time, where they come before all rules
 
   bool is_many() const { return items_.items.size() > 1500; }
 
@@ -142,12 +143,13 @@ class Driver {
   }
 
   // Where the height is another one each time, sweeps begin anew for each that they reach.
-  void sweep_round(std::int64_t round) {
+  void sweep_round(std::int64_t round, const Limit& limit) {
     const std::int64_t most = kSweeps << std::min<std::int64_t>(round, 30);
-    for (std::int64_t k = 0; k < most && !done() && (aim_ || best_.height - bound_ > least_step()); ++k) {
+    const auto pays = [&] { return aim_ || best_.height - bound_ > least_step(); };
+    for (std::int64_t k = 0; k < most && !done() && !limit.time_is_up() && pays(); ++k) {
       const Units height = aimed_height(0.25);
       if (!sweeps_ || sweeps_->height() != height) sweeps_.emplace(items_, height);
-      const bool found = sweeps_->next(limit_);
+      const bool found = sweeps_->next(limit);
       nodes_ += std::ssize(items_.items);
       if (!found) continue;
       keep({sweeps_->offsets(), height_of(items_, sweeps_->offsets())});

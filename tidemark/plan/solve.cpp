@@ -41,9 +41,11 @@ double least_seconds(const Problem& problem) { return 0.5 * fixed_seconds(proble
 double search_seconds(const Problem& problem, const Options& options) {
   const double rest = std::max(0.5 * options.time_limit, options.time_limit - fixed_seconds(problem));
   const auto tasks = static_cast<double>(problem.tasks.size());
-  const double to_arrange =
-                   tasks <= kMostToArrange ? kToArrangeASquare * tasks * tasks / options.time_limit : 0,
-               offsets = options.offsets ? std::clamp(to_arrange, kLeastForOffsets, kMostForOffsets) : 0;
+  const double needed = tasks <= kMostToArrange ? kToArrangeASquare * tasks * tasks
+                                                : kToPackMore * std::max(0.0, tasks - kMostPackedSoon),
+               offsets = options.offsets
+                             ? std::clamp(needed / options.time_limit, kLeastForOffsets, kMostForOffsets)
+                             : 0;
   return std::max(least_seconds(problem), (options.bounds ? 0.8 : 1.0) * (1 - offsets) * rest);
 }
 
@@ -424,7 +426,7 @@ class Solver {
         offsets_.fill_holes(runs);
         break;
       }
-      if (plan.peak > budget_ && k == 0 && !needs_ballast && offsets_.may_ballast()) {
+      if (offsets_.has_large_holes(plan) && k == 0 && !needs_ballast && offsets_.may_ballast()) {
         offsets_.least_packed = std::min(offsets_.least_packed, plan.peak);
         offsets_.fill_with_ballast(runs);
         if (offsets_.packed) break;
@@ -442,7 +444,8 @@ class Solver {
       from = runs;
       had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
-      live -= std::max(plan.peak - budget_, arena / 500);
+      const Bytes most = k < kSmallSteps ? static_cast<Bytes>(kStepDown * static_cast<double>(arena)) : arena;
+      live -= std::clamp(plan.peak - budget_, arena / 500, most);
       if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
       if (offsets_.packed && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }

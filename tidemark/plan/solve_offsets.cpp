@@ -57,8 +57,9 @@ void Offsets::pack(Plan& plan, double share) {
   if (!counted) seconds = std::min(seconds, share * of_.options.time_limit);
   if (of_.stopped) seconds = std::min(seconds, kHasty);
   place(
-      of_.problem, plan, of_.budget >= kNoLimit ? -1 : of_.budget - of_.model.base, std::max(0.02, seconds),
-      counted, of_.stopped ? std::function<bool()>() : [this] { return of_.go_on("offsets", nullptr); });
+      of_.problem, plan, of_.budget >= kNoLimit ? -1 : of_.budget - of_.model.base,
+      std::max({0.02, kToPackATask * static_cast<double>(of_.model.tasks), seconds}), counted,
+      of_.stopped ? std::function<bool()>() : [this] { return of_.go_on("offsets", nullptr); });
 }
 
 void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double seconds) {
@@ -73,16 +74,20 @@ void Offsets::arrange(Plan& plan, const std::vector<TaskId>& runs, double second
 }
 
 // By how much packing is over the budget, of the arena, shows on a plan that is not the best yet.
-double Offsets::over_when_packed(const std::vector<TaskId>& runs) {
+double Offsets::over_when_packed(const std::vector<TaskId>& runs, double share) {
   Plan plan = plan_of(of_.problem, of_.model, runs);
-  pack(plan, may_arrange(runs) && !has_many() ? kToProbe : kToProbeAlone);
+  pack(plan, share);
   least_packed = std::min(least_packed, plan.peak);
   if (plan.peak <= of_.budget && (!packed || plan.seconds < packed->seconds)) packed = plan;
   return static_cast<double>(plan.peak - of_.budget) / static_cast<double>(of_.budget - of_.model.base);
 }
 
+double Offsets::to_probe(const std::vector<TaskId>& runs) {
+  return may_arrange(runs) && !has_many() ? kToProbe : kToProbeAlone;
+}
+
 bool Offsets::surely_has_holes(const std::vector<TaskId>& runs) {
-  holes_ = of_.budget < kNoLimit && over_when_packed(runs) > kHoles;
+  holes_ = of_.budget < kNoLimit && over_when_packed(runs, to_probe(runs)) > kHoles;
   if (holes_) fewer_ = kFewest;
   return holes_;
 }
@@ -94,7 +99,7 @@ bool Offsets::needs_sweeps(const std::vector<TaskId>& runs) {
 bool Offsets::far_from_packed(const std::vector<TaskId>& runs) {
   if (of_.budget >= kNoLimit) return false;
   if (!may_arrange(runs) && may_ballast()) return sweeps_leave_holes(runs);
-  const double over = over_when_packed(runs);
+  const double over = over_when_packed(runs, to_probe(runs));
   if (!can_arrange_) return over > kFar;
   if (over > kHoles) fewer_ = fewer_for(runs);
   // Where the order does nearly all, the search goes on as if there were no offsets: it is the better for being one.
@@ -193,8 +198,16 @@ void Offsets::fill_with_fewer(std::vector<TaskId> from) {
 }
 
 bool Offsets::may_ballast() const {
-  return of_.budget < kNoLimit && !of_.model.has_copies() && of_.options.recompute &&
+  const bool has_time = of_.options.effort >= 0 || kSureBallasts * kBallastATask * of_.model.tasks <=
+                                                       kMostToBallast * of_.options.time_limit;
+  return has_time && of_.budget < kNoLimit && !of_.model.has_copies() && of_.options.recompute &&
          of_.model.tasks <= kMostForBallast;
+}
+
+// Smaller ones go with as many live bytes.
+bool Offsets::has_large_holes(const Plan& packed_anyhow) const {
+  const auto over = static_cast<double>(packed_anyhow.peak - of_.budget);
+  return over > kHolesForBallast * static_cast<double>(of_.budget - of_.model.base);
 }
 
 bool Offsets::sweeps_leave_holes(const std::vector<TaskId>& runs) {
@@ -204,8 +217,10 @@ bool Offsets::sweeps_leave_holes(const std::vector<TaskId>& runs) {
     if (!packed || plan.seconds < packed->seconds) packed = std::move(plan);
     return false;
   }
+  // A single value may be that many bytes, and packing by rules find places for all in hardly more than the arena.
   ballast_ =
-      static_cast<double>(none.bytes_out()) > kHoles * static_cast<double>(of_.budget - of_.model.base);
+      static_cast<double>(none.bytes_out()) > kHoles * static_cast<double>(of_.budget - of_.model.base) &&
+      over_when_packed(runs, kToProbeBeside) > kHolesForBallast;
   return ballast_;
 }
 

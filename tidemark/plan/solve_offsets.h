@@ -49,6 +49,7 @@ class Offsets {
   bool has_holes() const { return holes_; }
   // Where another order is too dear to look for: offsets by sweeps, and a search with fewer live bytes where these find no room.
   bool may_ballast() const;
+  bool has_large_holes(const Plan& packed_anyhow) const;
   bool needs_ballast() const { return ballast_; }
   void fill_with_ballast(const std::vector<TaskId>& given);
   // Whether that is so shows on the first plan, where no order is looked for.
@@ -61,7 +62,8 @@ class Offsets {
  private:
   bool sweeps_leave_holes(const std::vector<TaskId>& runs);
   Limit sweeps_limit();
-  double over_when_packed(const std::vector<TaskId>& runs);
+  double to_probe(const std::vector<TaskId>& runs);  // the share of the time for that
+  double over_when_packed(const std::vector<TaskId>& runs, double share);
   double fewer_for(const std::vector<TaskId>& runs);
   double seconds_left() const;
   std::vector<TaskId> search_below(const Model& model, Bytes live, const std::vector<TaskId>& from,

@@ -22,11 +22,13 @@ inline constexpr double kAtOneMoment =
 inline constexpr double kWideGap = 0.02, kUntilWideGap = 0.82;
 // When in a search its best is packed to see whether that fits, and how long after one that did.
 inline constexpr double kProbe = 0.14, kProbeAgain = 0.25;
-// Of the time limit, for that; and where the order stays as it is, so that packing alone has to do.
-inline constexpr double kToProbe = 0.02, kToProbeAlone = 0.08;
+// Of the time limit, for that; where the order stays as it is, so that packing alone has to do; and where sweeps have left something out.
+inline constexpr double kToProbe = 0.02, kToProbeAlone = 0.08, kToProbeBeside = 0.04;
 inline constexpr double kLate = 0.8;      // of the search's time: too late to search again
 inline constexpr double kFar = 0.06;      // of the arena: holes that call for a search with fewer live bytes
 inline constexpr double kHoles = 0.0125;  // the same where the order can change with the offsets
+// Likewise, what fewer live bytes everywhere would cost too much for.
+inline constexpr double kHolesForBallast = 0.045;
 // Of the arena: live bytes fewer with which the order may do the rest, to be measured from the most on; the most and the least that are tried
 // first; and so many more where it turns out that they do not do.
 inline constexpr double kFewer[] = {0.0125, 0.008, 0.0055, 0.0035, 0.002}, kFewest = 0.0075,
@@ -50,12 +52,18 @@ inline constexpr double kLeastToArrange =
 inline constexpr double kToArrangeAll = 0.06;  // likewise, first, with all the live bytes that the budget has
 // Seconds, about, until another order has its offsets, for the square of the number of runs.
 inline constexpr double kToArrangeASquare = 7.5e-8;
+// Seconds for each task beyond so many, where the order stays: packing takes several tries.
+inline constexpr double kToPackMore = 4e-5, kMostPackedSoon = 4000;
 inline constexpr double kLeastForOffsets = 0.06,
                         kMostForOffsets = 0.3;  // of the time limit, left by the search
 inline constexpr double kToFit =
     0.01;  // of the time limit, at least, for a plan of fewer live bytes from one of more
 inline constexpr double kLeastToPack = 0.03;  // likewise, for packing alone, however late it is
+inline constexpr double kToPackATask = 1e-5;  // seconds: with less, what is left over says little about the plan
 inline constexpr double kUntilBound = 0.905;  // of the time limit: when all that ends
+// Live bytes fewer for the next packing, of the arena, at the first tries: where a single large value found no place, what is over says little.
+inline constexpr double kStepDown = 0.02;
+inline constexpr int kSmallSteps = 3;
 inline constexpr double kAgain = 0.5;         // of what is left, for a search with fewer live bytes
 inline constexpr double kWhole = 0.25;        // of what is left, to look at every state of a tiny problem
 inline constexpr double kOneMore = 0.004;     // seconds: what a bound may take beyond its time
@@ -82,6 +90,8 @@ inline constexpr double kToSweep = 0.15;
 inline constexpr Bytes kBallast = 450, kMostBallast = 250;
 inline constexpr int kToMostBallast = 6;
 inline constexpr double kToBallast = 0.02;
+// What a try takes, in seconds a task, and the part of the time limit that the sure ones may.
+inline constexpr double kBallastATask = 2e-5, kMostToBallast = 0.8;
 // What is tried in turn where no plan has so much: the part of it, and of the arena what is live at most where it is added. So many of them are no reason to begin again.
 struct ToAdd {
   double part, most_live;
