@@ -334,9 +334,14 @@ class Solver {
   }
 
   // No start fits: down to the budget as smallest_peak goes, then the same starts with other random numbers, while there is time. Where
-  // rounds are counted, once. What it finds is improved.
-  void go_below(Bytes have) {
-    Limit limit = limit_.rest(1);
+  // rounds are counted, once. What it finds is improved. `over`: by live bytes, and not by their packing alone.
+  void go_below(Bytes have, bool over) {
+    // The search's time may be up, where offsets took what it had left.
+    Limit limit =
+        options_.effort >= 0
+            ? limit_.rest(1)
+            : Limit(std::max(limit_.left(), kUntilBound * options_.time_limit - limit_.elapsed()), -1);
+    limit.watch(&stopped_);
     limit.ask([this] { return go_on("few bytes", best_); });
     std::vector<TaskId> found;
     std::set<Bytes> tried;  // live peaks: the same again is as a rule the same plan
@@ -367,8 +372,7 @@ class Solver {
       take(again.found() ? again.best() : again.least_runs());
     };
     // Other random numbers, which may be all that is missing, before what needs so many runs more.
-    const double until = limit_.fraction() + kToStartAgain * (1 - limit_.fraction());
-    while (!offsets_.packed && options_.effort < 0 && limit_.fraction() < until)
+    while (over && !offsets_.packed && options_.effort < 0 && limit.fraction() < kToStartAgain)
       start_again(2 * kToStartAgain);
     if (!offsets_.packed)
       descend(model_, options_, {std::max(bound_.peak.bytes, model_.base), budget_, have, take}, limit);
@@ -452,7 +456,7 @@ class Solver {
     const Bytes least = least_peak > budget_ ? least_peak : offsets_.least_packed;
     if (!offsets_.packed && below_ && !none_exists_ && !stopped_ &&
         least < std::numeric_limits<Bytes>::max() && model_.tasks <= kMostForThreads)
-      go_below(least);
+      go_below(least, least_peak > budget_);
     if (offsets_.packed) return *offsets_.packed;
     Plan plan;
     // Not found is not impossible; but where every start was tried to its end, more time of the same kind would not help. For offsets it may.
