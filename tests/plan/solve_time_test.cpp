@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/planners.h"
@@ -11,10 +14,8 @@
 namespace tidemark::plan {
 namespace {
 
-// A no is obeyed wherever the search or the bound is, which has most of the time where a plan is next to it; and is not asked for again.
-TEST(Solve, BoundsEndWhenProgressSaysSo) {
-  // A ladder on which the bound is not met at once.
-  constexpr int n = 1000;
+// On which the bound is not met at once.
+Problem ladder(int n) {
   Problem p;
   p.buffers = {{.bytes = 10, .resident = true}};
   for (int i = 0; i < 2 * n; ++i) p.buffers.push_back({.bytes = 64 + 37 * i % 101});
@@ -27,6 +28,12 @@ TEST(Solve, BoundsEndWhenProgressSaysSo) {
                        .writes = {n + i + 1},
                        .seconds = 2.0 + 11 * i % 5});
   p.outputs = {2 * n};
+  return p;
+}
+
+// A no is obeyed wherever the search or the bound is, which has most of the time where a plan is next to it; and is not asked for again.
+TEST(Solve, BoundsEndWhenProgressSaysSo) {
+  const Problem p = ladder(1000);
   for (const int most : {1, 5}) {
     Options o;
     o.budget = budget_at(p, 0.6);
@@ -45,6 +52,38 @@ TEST(Solve, BoundsEndWhenProgressSaysSo) {
     EXPECT_EQ(check(p, plan), "") << most;
     EXPECT_EQ(verify_proof(p, plan), "") << most;
     EXPECT_TRUE(plan.seconds_bound || !has_plan(plan)) << most;
+  }
+}
+
+// With much time, searches with other random numbers come first: they are interrupted like any, and what they find is not lost.
+TEST(Solve, WithMuchTimeSeveralSearchesShareIt) {
+  const Problem p = ladder(300);
+  Options o;
+  o.budget = budget_at(p, 0.3);
+  o.offsets = false;
+  o.time_limit = 0.4;
+  const Plan soon = solve(p, o);
+  ASSERT_TRUE(has_plan(soon)) << soon.reason;
+  ASSERT_NE(soon.status, Plan::Status::optimal) << "nothing to search for";
+  for (const double until : {1.0, 100.0}) {
+    o.time_limit = 5;
+    double least = std::numeric_limits<double>::infinity();
+    bool said_no = false;
+    o.progress = [&](const Progress& now) {
+      EXPECT_LE(now.best_seconds, least) << "what was found is lost in " << now.phase;
+      least = std::min(least, now.best_seconds);
+      said_no = now.seconds_elapsed > until;
+      return !said_no;
+    };
+    const double begin = cpu_seconds();
+    const Plan plan = solve(p, o);
+    EXPECT_LT(cpu_seconds() - begin, std::min(until, 5.0) + 0.6);
+    EXPECT_EQ(said_no, until < 5);
+    EXPECT_EQ(check(p, plan), "");
+    EXPECT_LE(plan.seconds, least * (1 + 1e-9)) << until;
+    if (!said_no) {
+      EXPECT_LE(plan.seconds, soon.seconds * 1.01);
+    }
   }
 }
 

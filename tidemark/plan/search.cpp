@@ -164,7 +164,8 @@ void Search::adopt_best(const Search& other) {
 
 std::vector<TaskId> Search::anneal_order(const std::vector<TaskId>& order, double hot, std::int64_t moves) {
   reorder_.load(order);
-  reorder_.anneal({options_.budget - model_->base}, hot * mean_size_, 0.01 * mean_size_, moves, improve_.rng());
+  reorder_.anneal({options_.budget - model_->base}, hot * mean_size_, 0.01 * mean_size_, moves,
+                  improve_.rng());
   return reorder_.runs();
 }
 
@@ -483,6 +484,13 @@ void Search::rounds_from(const Start& start, const Stretch& stretch, const std::
   if (copies) tiers_.relax(*limit_);
   line_.forget_log();
   consider();
+}
+
+void Search::meet(const Search& other) {
+  adopt_best(other);
+  if (!other.found()) return;
+  local_ = {other.best_seconds_, other.best_};
+  relink();
 }
 
 // The best of the last stretch against those of earlier ones: what either does better in a part of the time is tried in the other.

@@ -39,6 +39,8 @@ class Search {
   // Takes over the starts and the best of a search that has started on the same model.
   void adopt(const Search& other);
   void adopt_best(const Search& other);
+  // Its best is one of those that ends of stretches are compared with.
+  void meet(const Search& other);
 
   void set_enough(double seconds) { options_.enough = seconds; }
 

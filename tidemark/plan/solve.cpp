@@ -171,7 +171,7 @@ class Solver {
                                           .moment = bound_.moment,
                                           .price = bound_.price,
                                           .stages = best > bound_.seconds * (1 + kAtOneMoment),
-                                          .go_on = [&] { return go_on("bound", best); }});
+                                          .go_on = [&] { return go_on("bound", std::min(best, best_)); }});
     if (better.infeasible || better.seconds <= bound_.seconds) return;
     bound_ = std::move(better);
     closed_ = best <= enough();
@@ -236,6 +236,7 @@ class Solver {
     none_exists_ = whole.complete && whole.runs.empty() && live == budget_ && !model_.leaves_out;
     const auto ask = [&](const char* phase) { return go_on(phase, search.best_seconds()); };
     ask("start");
+    search_in_other_ways(search, o, limit);
     double probe = options_.offsets ? kProbe : kNever;
     if (options_.threads > 1 && search.found() && model_.tasks <= kMostForThreads) {
       improve_on_threads(
@@ -260,6 +261,27 @@ class Solver {
     least_peak = search.least_peak();
     tried_all_ = search.tried_all();
     return search.best();
+  }
+
+  // How good a search comes out is decided early, by chance: with much time, others with other random numbers first.
+  void search_in_other_ways(Search& search, SearchOptions o, const Limit& limit) {
+    const double started = limit_.elapsed(), all = limit.left();
+    if (options_.effort >= 0 || options_.threads > 1 || model_.has_copies() || !search.found()) return;
+    const int others = static_cast<int>(
+        std::min<double>(kMostOthers, kToOthers * all / std::max(kLeastOther, kOtherByStart * started)));
+    for (int k = others; k > 0 && !closed_ && !limit.time_is_up(); --k) {
+      const double part_of = kToOthers / others;
+      Limit part = limit.rest(part_of / (1 - kToOthers + k * part_of));
+      o.seed += 7919;
+      Search other(model_, o, part);
+      other.start();
+      other.improve([&] {
+        prove_early(other);
+        return !closed_ && go_on("improve", std::min(search.best_seconds(), other.best_seconds()));
+      });
+      search.meet(other);
+    }
+    if (closed_) search.set_enough(enough());
   }
 
   bool hasty() const {

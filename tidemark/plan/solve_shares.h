@@ -81,6 +81,9 @@ inline constexpr double kToStartAgain = 0.2;
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
 inline constexpr std::uint64_t kSeedsOfATry = 100;  // more than any makes use of
+// Searches with other random numbers before the one that goes to the end: how many at most, their part of the time, and what one takes at
+// least, in seconds and in times of what the start took.
+inline constexpr double kMostOthers = 6, kToOthers = 0.6, kLeastOther = 1, kOtherByStart = 5;
 // Where offsets are looked for by sweeps with ballast: tries, and those before time has a say; the sweeps of one, those of a late one, those that show whether any is needed, and how long they
 // take at most, of the time limit; the part of the arena that a try adds, that of a late one, and which is late; how long a plan with it
 // is searched for, of the time limit; and tasks.
