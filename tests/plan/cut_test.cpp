@@ -60,7 +60,7 @@ TEST(Bound, FindsTheFewMomentsAtWhichTowersMeet) {
   ASSERT_EQ(verify(p), "");
   const Bytes budget = budget_at(p, 0.6);
   const BoundResult r =
-      bound(p, {.budget = budget, .time_limit = 60, .effort = 2000, .branch = false, .stages = false});
+      bound(p, {.budget = budget, .time_limit = 60, .effort = 60, .branch = false, .stages = false});
   // Some 40 % of 300 activations are made again.
   EXPECT_GT(r.seconds, r.floor_seconds + 100);
   EXPECT_EQ(verify_proof(p, claim(r, budget)), "");

@@ -204,9 +204,9 @@ bool Offsets::may_ballast() const {
          of_.model.tasks <= kMostForBallast;
 }
 
-// Smaller ones go with as many live bytes.
-bool Offsets::has_large_holes(const Plan& packed_anyhow) const {
-  const auto over = static_cast<double>(packed_anyhow.peak - of_.budget);
+// A few per cent are closed by so many fewer live bytes, for less than ballast takes.
+bool Offsets::has_large_holes(const Plan& plan) const {
+  const auto over = static_cast<double>(plan.peak - of_.budget);
   return over > kHolesForBallast * static_cast<double>(of_.budget - of_.model.base);
 }
 
@@ -217,7 +217,7 @@ bool Offsets::sweeps_leave_holes(const std::vector<TaskId>& runs) {
     if (!packed || plan.seconds < packed->seconds) packed = std::move(plan);
     return false;
   }
-  // A single value may be that many bytes, and packing by rules find places for all in hardly more than the arena.
+  // One value left out may be that many bytes where packing by rules finds places for all in hardly more than the arena.
   ballast_ =
       static_cast<double>(none.bytes_out()) > kHoles * static_cast<double>(of_.budget - of_.model.base) &&
       over_when_packed(runs, kToProbeBeside) > kHolesForBallast;

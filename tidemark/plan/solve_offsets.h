@@ -49,7 +49,7 @@ class Offsets {
   bool has_holes() const { return holes_; }
   // Where another order is too dear to look for: offsets by sweeps, and a search with fewer live bytes where these find no room.
   bool may_ballast() const;
-  bool has_large_holes(const Plan& packed_anyhow) const;
+  bool has_large_holes(const Plan& plan) const;
   bool needs_ballast() const { return ballast_; }
   void fill_with_ballast(const std::vector<TaskId>& given);
   // Whether that is so shows on the first plan, where no order is looked for.
