@@ -397,43 +397,46 @@ class Search {
   }
 
   // Of some moments, that of which the most is sure: what has run by then and what has not. Towers that meet in the loss, say, are all sure there alone, and at other
-  // moments the activations of one of them need not be there. Of equals the fullest.
+  // moments the activations of one of them need not be there. Of equals the fullest; -1 where nearly all is sure at the fullest of all.
   TaskId clearest() const {
-    constexpr std::int64_t kLooks = 40, kMostWork = 400'000;  // tasks looked at, about
-    constexpr int kMostTasks = 20'000;                        // beyond, a look takes as long as a cut should
-    if (v_.tasks() > kMostTasks) return -1;
-    const std::int64_t looks = std::max(kLooks, kMostWork / v_.tasks() / 2);
-    const auto clear = [&](std::int64_t i) {
-      const TaskId t = moments_[static_cast<std::size_t>(i)];
+    constexpr std::int64_t kLooks = 40, kMostWork = 50'000;  // tasks looked at, about
+    constexpr int kMostTasks = 20'000;                       // beyond, a look takes as long as a cut should
+    constexpr double kClear = 0.95;
+    if (v_.tasks() > kMostTasks || !certificate_.orders.empty()) return -1;
+    const auto clear = [&](TaskId t) {
       const Moment moment(v_, t);
       double seconds = 0;
       for (TaskId u = 0; u < v_.tasks(); ++u)
-        seconds += moment.before[at(u)] || moment.after[at(u)] ? v_.problem.tasks[at(u)].seconds : 0;
+        seconds += moment.before[at(u)] || moment.after[at(u)] ? v_.floor[at(u)] : 0;
       return std::pair{seconds, live_[at(t)]};
     };
-    const std::int64_t count = std::ssize(moments_);
-    std::int64_t step = std::max<std::int64_t>(1, count / looks), best = 0;
-    std::pair<double, Bytes> most{-1, 0};
+    const std::int64_t count = std::ssize(moments_),
+                       looks = std::min(count, std::max(kLooks, kMostWork / v_.tasks()));
+    // The forward part ends where the most is live, as a rule.
+    std::vector<std::int64_t> order(moments_.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto moment = [&](std::int64_t i) { return moments_[static_cast<std::size_t>(i)]; };
+    std::partial_sort(order.begin(), order.begin() + looks, order.end(), [&](std::int64_t a, std::int64_t b) {
+      return std::pair{-live_[at(moment(a))], a} < std::pair{-live_[at(moment(b))], b};
+    });
+    std::int64_t best = order[0], step = count / looks;
+    std::pair<double, Bytes> most = clear(moment(best));
+    if (most.first >= kClear * v_.floor_seconds) return -1;
     const auto look = [&](std::int64_t i) {
       if (i < 0 || i >= count || limit_.time_is_up()) return;
-      if (const auto now = clear(i); now > most) most = now, best = i;
+      if (const auto now = clear(moment(i)); now > most) {
+        most = now;
+        best = i;
+      }
     };
+    for (std::int64_t k = 1; k < looks; ++k) look(order[static_cast<std::size_t>(k)]);
     for (std::int64_t i = step / 2; i < count; i += step) look(i);
-    // The forward part ends where the most is live, as a rule.
-    std::vector<std::int64_t> fullest(moments_.size());
-    std::iota(fullest.begin(), fullest.end(), 0);
-    const auto end = fullest.begin() + std::min(looks, count);
-    std::partial_sort(fullest.begin(), end, fullest.end(), [&](std::int64_t a, std::int64_t b) {
-      return std::pair{-live_[at(moments_[static_cast<std::size_t>(a)])], a} <
-             std::pair{-live_[at(moments_[static_cast<std::size_t>(b)])], b};
-    });
-    std::for_each(fullest.begin(), end, look);
     for (step /= 2; step > 0; step /= 2) {
       const std::int64_t here = best;
       look(here - step);
       look(here + step);
     }
-    return moments_[static_cast<std::size_t>(best)];
+    return moment(best);
   }
 
   // Where the bound is best is not where most is live, but on a coarse scale it rises to one summit: the fullest
