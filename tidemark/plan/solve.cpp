@@ -393,7 +393,8 @@ class Solver {
       again.start();
       take(again.found() ? again.best() : again.least_runs());
     };
-    // Other random numbers, which may be all that is missing, before what needs so many runs more.
+    // Other random numbers, which may be all that is missing, before what needs so many runs more; where starts are quick.
+    over = over && limit_.elapsed() < kQuickStart * options_.time_limit;
     while (over && !offsets_.packed && options_.effort < 0 && limit.fraction() < kToStartAgain)
       start_again(2 * kToStartAgain);
     if (!offsets_.packed)

@@ -55,10 +55,13 @@ void Offsets::pack(Plan& plan, double share) {
   const bool counted = of_.options.effort >= 0;
   double seconds = of_.options.time_limit - of_.limit.elapsed();
   if (!counted) seconds = std::min(seconds, share * of_.options.time_limit);
+  // With less than rules need, what is left over says little about the plan.
+  seconds = std::max(
+      {seconds, 0.02,
+       std::min(kToPackATask * static_cast<double>(of_.model.tasks), kMostToPack * of_.options.time_limit)});
   if (of_.stopped) seconds = std::min(seconds, kHasty);
   place(
-      of_.problem, plan, of_.budget >= kNoLimit ? -1 : of_.budget - of_.model.base,
-      std::max({0.02, kToPackATask * static_cast<double>(of_.model.tasks), seconds}), counted,
+      of_.problem, plan, of_.budget >= kNoLimit ? -1 : of_.budget - of_.model.base, seconds, counted,
       of_.stopped ? std::function<bool()>() : [this] { return of_.go_on("offsets", nullptr); });
 }
 

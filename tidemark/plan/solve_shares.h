@@ -59,16 +59,17 @@ inline constexpr double kLeastForOffsets = 0.06,
 inline constexpr double kToFit =
     0.01;  // of the time limit, at least, for a plan of fewer live bytes from one of more
 inline constexpr double kLeastToPack = 0.03;  // likewise, for packing alone, however late it is
-inline constexpr double kToPackATask = 1e-5;  // seconds: with less, what is left over says little about the plan
+inline constexpr double kToPackATask = 1e-5,
+                        kMostToPack = 0.1;    // likewise, at least: seconds a task, but no more than this
 inline constexpr double kUntilBound = 0.905;  // of the time limit: when all that ends
 // Live bytes fewer for the next packing, of the arena, at the first tries: where a single large value found no place, what is over says little.
 inline constexpr double kStepDown = 0.02;
 inline constexpr int kSmallSteps = 3;
-inline constexpr double kAgain = 0.5;         // of what is left, for a search with fewer live bytes
-inline constexpr double kWhole = 0.25;        // of what is left, to look at every state of a tiny problem
-inline constexpr double kOneMore = 0.004;     // seconds: what a bound may take beyond its time
-inline constexpr double kLeastBound = 0.05;   // of the time limit, for the bound, however late it is
-inline constexpr double kHasty = 0.1;         // seconds, for what must still be done once told to stop
+inline constexpr double kAgain = 0.5;        // of what is left, for a search with fewer live bytes
+inline constexpr double kWhole = 0.25;       // of what is left, to look at every state of a tiny problem
+inline constexpr double kOneMore = 0.004;    // seconds: what a bound may take beyond its time
+inline constexpr double kLeastBound = 0.05;  // of the time limit, for the bound, however late it is
+inline constexpr double kHasty = 0.1;        // seconds, for what must still be done once told to stop
 inline constexpr double kForACut = 2e-5;  // seconds a task: with less, the first cut may not come to its end
 // Of the time, for a plan made in a simple way where there is so little: all that it would have by itself, and what is left to other ways.
 inline constexpr double kSimple = 1, kSimpler = 0.3;
@@ -76,7 +77,8 @@ inline constexpr double kSimple = 1, kSimpler = 0.3;
 inline constexpr double kToChain = 0.1, kChainCounted = 0.01, kLastShare = 0.05;
 inline constexpr std::int32_t kMostForChain = 2000;
 // Of what is left where no start fits, for the same starts with other random numbers.
-inline constexpr double kToStartAgain = 0.2;
+inline constexpr double kToStartAgain = 0.2,
+                        kQuickStart = 0.6;  // the latter: of the time, when the first is through
 // Tasks, to look for another order with or without dives, and how many of these a try should have time for.
 inline constexpr std::int32_t kMostWithoutDives = 2000;
 inline constexpr double kDivesOfATry = 3;
