@@ -189,11 +189,14 @@ class Planning(Cli):
             problem = json.load(f)
         problem["name"] = "a\x1b[2Jb\u009bc\x07"
         problem["buffers"][1]["name"] = "x\x1b]0;title\x07\ny"
+        problem["tasks"][0]["name"] = "t\x1b[2J\ncheck    valid"
         path = self.file("hostile.json", json.dumps(problem))
         told = self.run_it("plan", path, "--budget", "80%", "--time", "100ms").stdout
         self.assertIn("a?[2Jb?c?", told)
         refused = self.run_it("plan", path, "--budget", "200", code=NO)
-        for text in told, refused.stderr, refused.stdout:
+        shown = self.run_it("show", path, "--what", "program", "--budget", "100%").stdout
+        self.assertNotIn("\ncheck    valid", shown)
+        for text in told, refused.stderr, refused.stdout, shown:
             self.assertFalse([c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"], repr(text))
 
     def test_infeasible(self):
@@ -336,6 +339,7 @@ class Planning(Cli):
         self.says(NO, "none exists", "pack", csv, "--capacity", "11")
         self.says(WRONG, "exclude", "pack", csv, "--capacity", "11", "--minimise")
         self.says(WRONG, "align", "pack", csv, "--align", "0")
+        self.says(NO, "rounded up to --align", "pack", csv, "--align", "8", "--capacity", "12")
         self.run_it("pack", self.file("bad.csv", "id,lower,upper,size\na,0,3,-4\n"), code=WRONG)
 
     def test_schedule(self):
@@ -349,6 +353,7 @@ class Planning(Cli):
         self.says(WRONG, "revolve", "schedule", "revolver", "--steps", "10")
         self.says(WRONG, "--slots means nothing to sqrt", "schedule", "sqrt", "--steps", "10", "--slots", "3")
         self.says(WRONG, "give one of them", "schedule", "periodic", "--steps", "10")
+        self.says(WRONG, "give one of them", "schedule", "periodic", "--steps", "10", "--period", "3", "--slots", "2")
         self.says(WRONG, "fewer steps or slots", "schedule", "disk_revolve", "--steps", "100000", "--slots", "100")
         self.assertEqual(answer["cost"], 4636)
         for name, slots in [("h_revolve", ["--slots", "3", "--disk-slots", "5"]), ("disk_revolve", ["--slots", "3"])]:

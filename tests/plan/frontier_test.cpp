@@ -28,6 +28,26 @@ Problem there_and_back(int n) {
   return p;
 }
 
+// With more memory than the list takes, a task may be done in another way that takes less time.
+TEST(Frontier, EndsWithTheFastestPlanAndNoPointIsBehindSolve) {
+  Problem p = there_and_back(6);
+  p.tasks.push_back(
+      {.name = "wide", .reads = {0}, .writes = {1}, .workspace = 5000, .optional = true, .instead_of = 0});
+  p.tasks.back().seconds = 0.25;
+  ASSERT_EQ(verify(p), "");
+  const Options by{.time_limit = 60, .effort = 60};
+  const auto points = frontier(p, {.points = 5, .solve = by});
+  ASSERT_GE(points.size(), 4u);
+  EXPECT_GT(points.back().budget, 5000);
+  EXPECT_NEAR(points.back().plan.seconds, floor_seconds(p), 1e-9);
+  for (const FrontierPoint& point : points) {
+    EXPECT_EQ(check(p, point.plan), "");
+    Options alone = by;
+    alone.budget = point.budget;
+    EXPECT_LE(point.plan.seconds, solve(p, alone).seconds * (1 + 1e-9)) << point.budget;
+  }
+}
+
 TEST(Frontier, IsMonotoneAndChecked) {
   const Problem p = there_and_back(8);
   ASSERT_EQ(verify(p), "");

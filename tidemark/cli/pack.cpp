@@ -22,7 +22,7 @@ class PackVerb : public Command {
     args.option("--capacity", capacity_,
                 "Stop at the first packing that fits, e.g. 1048576 or 1MiB; exit code 2 if none is found");
     args.flag("--minimise", minimise_, "Make the arena as small as the time allows (the default)");
-    args.option("--align", align_, "Offsets are multiples of it");
+    args.option("--align", align_, "Offsets are multiples of it, and sizes count rounded up to it");
     args.option("--time", time_, "CPU time to spend, e.g. 1s or 500ms");
     args.option("-o,--output", output_, "Write the CSV with a column of offsets there");
     args.flag("--json", json_, "Print {bytes, lower_bound, seconds}");
@@ -71,8 +71,10 @@ class PackVerb : public Command {
     }
     if (!fits) {
       say("[pack] {} bytes vs capacity {}{}", packing.bytes, capacity,
-          packing.lower_bound > capacity ? "; more is live at one moment, so none exists"
-                                         : "; more --time may find one");
+          packing.lower_bound > capacity && align_ > 1
+              ? "; more is live at one moment, each size rounded up to --align, so none exists"
+          : packing.lower_bound > capacity ? "; more is live at one moment, so none exists"
+                                           : "; more --time may find one");
     }
     if (was_interrupted()) say("interrupted; this is the best so far");
     return was_interrupted() ? Exit::interrupted : fits ? Exit::done : Exit::no;

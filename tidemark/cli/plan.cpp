@@ -92,18 +92,24 @@ class PlanVerb : public Command {
       } else {
         say("[plan] no plan was found for {}, though none is proven impossible: {}; {} may "
             "find one",
-            format_bytes(plan.budget), why_infeasible(plan),
-            planner_ == "solve" ? "more --time" : "--planner solve");
+            format_bytes(plan.budget), why_infeasible(plan), cure(options));
       }
       return Exit::no;
     }
     if (!answered)
-      say("[plan] no plan: {}",
-          plan.reason.empty() ? "none within the time given; more --time may find one" : plan.reason);
+      say("[plan] no plan: {}; {} may find one",
+          plan.reason.empty() ? "none within the time given" : plan.reason, cure(options));
     return answered ? Exit::done : Exit::no;
   }
 
  private:
+  std::string cure(const plan::Options& options) const {
+    if (planner_ != "solve") return "--planner solve";
+    return options.recompute && options.reorder && options.makers && options.in_place && options.tiers
+               ? "more --time"
+               : "less of --without, or more --time,";
+  }
+
   plan::Plan smallest(const plan::Problem& problem, const plan::Options& options) const {
     if (planner_ != "solve")
       fail(Error::Kind::usage, "[plan] --budget min is for the planner solve, not {}", planner_);

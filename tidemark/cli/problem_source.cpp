@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/cli/problem_source.h"
 
+#include "tidemark/cli/terminal.h"
+
 #include <filesystem>
 
 #include "tidemark/base/error.h"
@@ -8,9 +10,29 @@
 
 namespace tidemark::cli {
 
-plan::Problem read_problem_file(const std::string& path) {
-  return read_named(path, [](const std::string& text) { return plan::read_problem(text); });
+namespace {
+
+// Names are for people, and are shown by every verb.
+plan::Problem read_with_plain_names(const std::string& text) {
+  plan::Problem problem = plan::read_problem(text);
+  const auto plain = [](std::string& name) { name = one_line(std::move(name)); };
+  plain(problem.name);
+  plain(problem.device);
+  for (plan::Tier& t : problem.tiers) plain(t.name);
+  for (plan::Buffer& b : problem.buffers) {
+    plain(b.name);
+    plain(b.kind);
+  }
+  for (plan::Task& t : problem.tasks) {
+    plain(t.name);
+    plain(t.kind);
+  }
+  return problem;
 }
+
+}  // namespace
+
+plan::Problem read_problem_file(const std::string& path) { return read_named(path, read_with_plain_names); }
 
 void ProblemSource::declare(Args& args) {
   args.positional("problem", model_.name,
@@ -34,7 +56,7 @@ plan::Problem ProblemSource::get(std::string* text) const {
            model_.name);
     plan::Problem problem = read_named(model_.name, [&](const std::string& read) {
       if (text != nullptr) *text = read;
-      return plan::read_problem(read);
+      return read_with_plain_names(read);
     });
     device_ = problem.device;
     return problem;

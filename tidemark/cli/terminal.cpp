@@ -83,6 +83,11 @@ std::string printable(std::string text) {
   return text;
 }
 
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', '?');
+  return printable(std::move(text));
+}
+
 std::string text_of(const Error& error) {
   std::string text = error.what();
   for (const std::string_view cure : {kTierHelps, kTierForState}) {
@@ -144,7 +149,7 @@ void Table::row(std::string name, std::string text) { rows_.emplace_back(std::mo
 void Table::print() const {
   std::size_t width = 0;
   for (const auto& [name, text] : rows_) width = std::max(width, name.size());
-  for (const auto& [name, text] : rows_) fmt::print("{:<{}}  {}\n", name, width, printable(text));
+  for (const auto& [name, text] : rows_) fmt::print("{:<{}}  {}\n", name, width, one_line(text));
 }
 
 ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}

@@ -30,6 +30,8 @@ class EndAtInterrupt {
 
 // Names and messages come from files: what would move the cursor, change colours or the window's title is shown as '?'.
 std::string printable(std::string text);
+// The same, and no line break either: what stands in one line.
+std::string one_line(std::string text);
 // A line on standard error.
 template <typename... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {

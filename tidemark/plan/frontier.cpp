@@ -2,6 +2,7 @@
 #include "tidemark/plan/frontier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tidemark/base/error.h"
 #include "tidemark/plan/budget.h"
@@ -22,9 +23,15 @@ class Curve {
     const int between = options_.points - 1;
     // From the top: the neighbour above is the nearest plan that needs only a little more room.
     const Bytes step = (most - least) / between;
-    for (int i = between - 1; i > 0 && step > 0 && !stopped_; --i) add(least + step * i);
-    std::sort(points_.begin(), points_.end(),
-              [](const auto& a, const auto& b) { return a.budget < b.budget; });
+    for (int i = between - 1; i > 0 && step > 0 && !stopped_; --i) add(least + step * i, points_.back().plan);
+    // What needs the least was looked for by its bytes.
+    if (least < most && !stopped_) add(least, Plan(points_.front().plan));
+    const auto faster_at = [](const auto& a, const auto& b) {
+      return std::pair{a.budget, a.plan.seconds} < std::pair{b.budget, b.plan.seconds};
+    };
+    std::sort(points_.begin(), points_.end(), faster_at);
+    const auto same = [](const auto& a, const auto& b) { return a.budget == b.budget; };
+    points_.erase(std::unique(points_.begin(), points_.end(), same), points_.end());
     make_monotone();
     return std::move(points_);
   }
@@ -39,6 +46,13 @@ class Curve {
     if (point.plan.status == Plan::Status::timed_out)
       point.plan = run_planner(*find_planner("solve"), problem_, options);
     if (!has_plan(point.plan)) return 0;
+    // Another way to do what a task of the list does may be faster than all that the list says.
+    if (point.plan.seconds > floor_seconds(problem_) * (1 + 1e-9)) {
+      options.warm_start = &point.plan;
+      watch(options);
+      Plan fastest = run_planner(*find_planner("solve"), problem_, options);
+      if (has_plan(fastest) && fastest.seconds < point.plan.seconds) point.plan = std::move(fastest);
+    }
     point.budget = point.plan.budget = point.plan.peak;
     point.seconds_bound = floor_seconds(problem_);
     points_.push_back(std::move(point));
@@ -53,10 +67,10 @@ class Curve {
     };
   }
 
-  void add(Bytes budget) {
+  void add(Bytes budget, const Plan& from) {
     Options options = options_.solve;
     options.budget = budget;
-    options.warm_start = &points_.back().plan;
+    options.warm_start = &from;
     watch(options);
     Plan plan = run_planner(*find_planner("solve"), problem_, options);
     if (!has_plan(plan)) return;

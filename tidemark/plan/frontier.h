@@ -1,4 +1,4 @@
-// The whole curve of time against budget: plans from the smallest budget found to the one that keeps everything, each
+// The whole curve of time against budget: plans from the smallest budget found to the fastest, as a rule the one that keeps everything, each
 // checked, none slower than one for a smaller budget. Input of the report and of `tidemark frontier`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,12 +16,12 @@ struct FrontierPoint {
 };
 
 struct FrontierOptions {
-  int points = 12;  // evenly spaced from the smallest budget to the one that keeps everything
+  int points = 12;  // evenly spaced from the smallest budget to that of the fastest plan
   // For each point; its budget is the point's, its progress may end the whole.
   Options solve = {};
 };
 
-// By rising budget, the last keeps everything. Each point starts from its neighbour's plan. Empty where no plan is found whatever the
+// By rising budget, the last as fast as is found without one. Each point starts from its neighbour's plan. Empty where no plan is found whatever the
 // budget (a tier is too small).
 TIDEMARK_API std::vector<FrontierPoint> frontier(const Problem& problem, const FrontierOptions& options = {});
 

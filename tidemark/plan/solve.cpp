@@ -259,6 +259,7 @@ class Solver {
     }
     limit_.spend(limit);
     least_peak = search.least_peak();
+    least_runs_ = search.least_runs();
     tried_all_ = search.tried_all();
     return search.best();
   }
@@ -359,10 +360,12 @@ class Solver {
   // rounds are counted, once. What it finds is improved. `over`: by live bytes, and not by their packing alone.
   void go_below(Bytes have, bool over) {
     // The search's time may be up, where offsets took what it had left.
-    Limit limit =
-        options_.effort >= 0
-            ? limit_.rest(1)
-            : Limit(std::max(limit_.left(), kUntilBound * options_.time_limit - limit_.elapsed()), -1);
+    Limit limit = options_.effort >= 0
+                      ? limit_.rest(1)
+                      : Limit(std::max(limit_.left(), (kUntilBound - (options_.offsets ? kToPackLast : 0)) *
+                                                              options_.time_limit -
+                                                          limit_.elapsed()),
+                              -1);
     limit.watch(&stopped_);
     limit.ask([this] { return go_on("few bytes", best_); });
     std::vector<TaskId> found;
@@ -378,6 +381,7 @@ class Solver {
         offsets_.pack(plan, 0.08);
         if (plan.peak > budget_) offsets_.arrange(plan, runs, 0.08 * options_.time_limit);
       }
+      if (plan.peak < have) least_runs_ = runs;
       have = std::min(have, plan.peak);
       if (plan.peak <= budget_) {
         found = runs_of_steps(model_, plan.steps);
@@ -410,7 +414,7 @@ class Solver {
     if (!search.start_from_offer(found)) return;
     search.improve([&] { return go_on("improve", search.best_seconds()); });
     Plan better = plan_of(problem_, model_, search.best());
-    if (options_.offsets) offsets_.pack(better, 0.2);
+    if (options_.offsets) offsets_.pack(better, kToPackLast);
     if (better.peak <= budget_ && better.seconds < offsets_.packed->seconds)
       offsets_.packed = std::move(better);
   }
@@ -472,7 +476,7 @@ class Solver {
       had = live;
       // The holes are a property of the plan: with that much less live, the next one fits, as a rule.
       const Bytes most = k < kSmallSteps ? static_cast<Bytes>(kStepDown * static_cast<double>(arena)) : arena;
-      live -= std::clamp(plan.peak - budget_, arena / 500, most);
+      live -= std::max<Bytes>(1, std::clamp(plan.peak - budget_, arena / 500, most));
       if (live <= most_packed) live = most_packed + (had - most_packed) / 2;
       if (offsets_.packed && (limit_.fraction() > kLate || had - live <= arena / 400)) break;
     }
@@ -488,6 +492,12 @@ class Solver {
         tried_all_ && no_live_bytes && !stopped_ ? Plan::Status::infeasible : Plan::Status::timed_out;
     // Live bytes that fit are no plan where the offsets do not.
     least_peak = std::min(least, least_below_);
+    if (options_.offsets && least_peak < offsets_.least_packed && !least_runs_.empty() &&
+        !model_.has_copies()) {
+      Plan nearest = plan_of(problem_, model_, least_runs_);
+      offsets_.pack(nearest, kLeastToPack);
+      least_peak = std::min(nearest.peak, offsets_.least_packed);
+    }
     if (least_peak == std::numeric_limits<Bytes>::max()) {
       // No budget would help, so it is not infeasible in the sense of the format.
       plan.status = Plan::Status::timed_out;
@@ -552,6 +562,7 @@ class Solver {
   bool tried_all_ = true;
   bool none_exists_ = false;                               // every state was seen
   Bytes least_below_ = std::numeric_limits<Bytes>::max();  // that go_below came to
+  std::vector<TaskId> least_runs_;                         // with the least peak that did not fit
   Offsets offsets_;
 };
 

@@ -61,6 +61,7 @@ inline constexpr double kToFit =
 inline constexpr double kLeastToPack = 0.03;  // likewise, for packing alone, however late it is
 inline constexpr double kToPackATask = 1e-5,
                         kMostToPack = 0.1;    // likewise, at least: seconds a task, but no more than this
+inline constexpr double kToPackLast = 0.1;    // likewise, for what is found where no start fits
 inline constexpr double kUntilBound = 0.905;  // of the time limit: when all that ends
 // Live bytes fewer for the next packing, of the arena, at the first tries: where a single large value found no place, what is over says little.
 inline constexpr double kStepDown = 0.02;

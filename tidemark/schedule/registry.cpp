@@ -13,6 +13,8 @@ namespace tidemark::schedule {
 namespace {
 
 SchedulePtr make_periodic(const Spec& s) {
+  if (s.period > 0 && s.slots > 0)
+    fail(Error::Kind::usage, "[periodic] period {} and slots {}; give one of them", s.period, s.slots);
   if (s.period > 0) return periodic(s.steps, s.period);
   need_steps("periodic", s.steps);
   if (s.slots < 1)
