@@ -6,7 +6,7 @@
 import json
 import math
 import sys
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, namedtuple
 
 WHOLE, MOST = 2**20, 2**60
 
@@ -32,7 +32,7 @@ class Facts:
         self.resident = [b.get("resident", False) for b in buffers]
         self.given = [b.get("resident", False) or "start" in b for b in buffers]
         self.size = [0 if resident else size for size, resident in zip(sizes, self.resident)]
-        self.resident_bytes = sum(sizes) - sum(self.size)
+        self.buffers, self.resident_bytes = set(range(len(sizes))), sum(sizes) - sum(self.size)
         self.outputs, self.tiers = set(problem["outputs"]), list(problem.get("tiers", {}).values())
         self.seconds, self.once = [t["seconds"] for t in tasks], [t.get("once", False) for t in tasks]
         self.duty = [t.get("instead_of") if t.get("optional") else i for i, t in enumerate(tasks)]
@@ -71,33 +71,29 @@ class Facts:
             expect(not self.given[y] and all(b in self.reads[m] for m in self.firsts[y]), "never_first: it can be made without the buffer")
 
 
-class Moment:
-    """What is so when a task first runs, in every plan that agrees with the decisions; or at the start of all, and at the end."""
+# Tasks that have run, that cannot have run, that do not run any more; buffers that are surely stored, and possibly.
+Moment = namedtuple("Moment", "before after over least most")
 
-    def __init__(self, before, after, over, least, most):
-        self.before, self.after, self.over = before, after, over  # tasks that have run, that cannot have run, that do not run any more
-        self.least, self.most = least, most  # buffers that are surely stored, and possibly
 
-    @staticmethod
-    def first_run(f, task, after, decisions):
-        expect(task in f.sole, "a moment is not a task that every plan runs")
-        ties, before, todo = defaultdict(set), set(), [task]
-        for by_order, a, b, holds in decisions:
-            if by_order:
-                ties[b if holds else a].add(a if holds else b)
-        while todo:
-            t = todo.pop()
-            have_run = f.follows[t] | ties[t] | {f.firsts[b][0] for b in f.reads[t] if not f.given[b] and len(f.firsts[b]) == 1}
-            todo += have_run - before
-            before |= have_run
-        absent = {b for b, firsts in enumerate(f.firsts) if not f.given[b] and after.issuperset(firsts)}
-        for t in after - {task}:
-            expect(not after.isdisjoint(f.follows[t] | ties[t]) or not absent.isdisjoint(f.reads[t]), "after: a task that can run before the moment")
-        over = {t for t, ends in enumerate(f.ends) if (f.once[t] and t in before) or not before.isdisjoint(ends)}
-        stored = {b: holds for by_order, t, b, holds in decisions if not by_order and t == task}
-        least, most = f.reads[task], set(range(len(f.size))) - absent - f.fresh[task] | f.reads[task]
-        kept, gone = {b for b in stored if stored[b]}, {b for b in stored if not stored[b]}
-        return Moment(before, after, over, (least | kept) - gone, (most | kept) - gone)
+def first_run(f, task, after, decisions):
+    """The moment when a task first runs, in every plan that agrees with the decisions."""
+    expect(task in f.sole, "a moment is not a task that every plan runs")
+    ties, before, todo = defaultdict(set), set(), [task]
+    for by_order, a, b, holds in decisions:
+        if by_order:
+            ties[b if holds else a].add(a if holds else b)
+    while todo:
+        t = todo.pop()
+        have_run = f.follows[t] | ties[t] | {f.firsts[b][0] for b in f.reads[t] if not f.given[b] and len(f.firsts[b]) == 1}
+        todo += have_run - before
+        before |= have_run
+    absent = {b for b, firsts in enumerate(f.firsts) if not f.given[b] and after.issuperset(firsts)}
+    for t in after - {task}:
+        expect(not after.isdisjoint(f.follows[t] | ties[t]) or not absent.isdisjoint(f.reads[t]), "after: a task that can run before the moment")
+    over = {t for t, ends in enumerate(f.ends) if (f.once[t] and t in before) or not before.isdisjoint(ends)}
+    kept, gone = ({b for by_order, t, b, holds in decisions if not by_order and t == task and holds == stored} for stored in (True, False))
+    most = f.buffers - absent - f.fresh[task] | f.reads[task]
+    return Moment(before, after, over, (f.reads[task] | kept) - gone, (most | kept) - gone)
 
 
 def rows(node, name, kinds, f, moments=()):
@@ -122,13 +118,15 @@ def added_up(f, m, node, prices, budget, scale):
         if f.tiers and i > 0 and not f.resident[b]:
             cost["away", b] -= y
 
+    def copying(tier, bytes, way):
+        return units(tier.get("latency_seconds", 0) + bytes / tier[way + "_bytes_per_second"])
+
     links = rows(node, "links", "..", f)
     weights = WHOLE - sum(w for _, w in links), WHOLE - sum(r for r, _ in links)
     expect(not links or (len(links) == len(f.tiers) and k == 1 and min(weights) >= 0), "links: not parts for each tier at one moment")
     for b, size in enumerate(f.size if links else []):
-        ways = [(r * units(tier.get("latency_seconds", 0) + size / tier["read_bytes_per_second"]),
-                 w * units(tier.get("latency_seconds", 0) + size / tier["write_bytes_per_second"])) for (r, w), tier in zip(links, f.tiers)]
-        cost["away", b] = min((into + (0 if f.given[b] else out)) // WHOLE for into, out in ways)
+        cost["away", b] = min((r * copying(tier, size, "read") + (0 if f.given[b] else w * copying(tier, size, "write"))) // WHOLE
+                              for (r, w), tier in zip(links, f.tiers))
     floors = {}
     for t, duty in enumerate(f.duty):
         for l in range(k + 1):
@@ -165,12 +163,14 @@ def added_up(f, m, node, prices, budget, scale):
         total += y
         for stages in [(i, j), *((l, l) for l in range(k + 1) if not i <= l <= j)]:
             cost[("run", *stages, t)] -= y
-    for (kind, *stages, x), c in cost.items():
+
+    def range_of(kind, x, i=0, j=0):
         if kind == "run":
-            at, to = m[stages[0]], m[stages[1] + 1]
-            least, most = x in at.after and x in to.before, x not in to.after and x not in at.over
-        else:
-            least, most = (x in m[stages[0]].least, x in m[stages[0]].most) if kind == "stored" else (False, True)
+            return x in m[i].after and x in m[j + 1].before, x not in m[j + 1].after and x not in m[i].over
+        return (x in m[i].least, x in m[i].most) if kind == "stored" else (False, True)
+
+    for (kind, *stages, x), c in cost.items():
+        least, most = range_of(kind, x, *stages)
         total += c if least or (most and c < 0) else 0
     return total
 
@@ -184,19 +184,19 @@ def proven(f, node, texts, budget, scale, decisions=()):
         expect(len(node["cases"]) == 2, "not two cases")
         cases = zip(node["cases"], (True, False))
         return min(proven(f, case, texts, budget, scale, (*decisions, (name == "order", a, b, holds))) for case, holds in cases)
-    every, there, given = set(range(len(f.reads))), set(range(len(f.size))), {b for b, is_given in enumerate(f.given) if is_given}
-    moments, prices, last = [Moment(set(), every, set(), given, given)], [], None
+    given = {b for b in f.buffers if f.given[b]}
+    moments, prices, last = [Moment(set(), set(range(len(f.reads))), set(), given, given)], [], None
     for place, p, s in rows(node, "moments", "m..", f, texts):
         ((task,),) = rows({"task": [[texts[place]["task"]]]}, "task", "t", f)
         ranges = rows(texts[place], "after", "tt", f)
         expect(all(a <= b for a, b in ranges) and all(a[1] < b[0] for a, b in zip(ranges, ranges[1:])), "after: not ranges of tasks in order")
         after = {t for first, last_one in ranges for t in range(first, last_one + 1)} | {task}
-        moments.append(Moment.first_run(f, task, after, decisions))
+        moments.append(first_run(f, task, after, decisions))
         prices.append((f.held[task], p, s))
         expect(last is None or last in moments[-1].before, "a moment does not surely come after the one before it")
         last = task
     expect(not prices or (budget >= 0 and (len(prices) == 1 or not f.tiers)), "moments: without a budget, or several beside tiers")
-    least = added_up(f, [*moments, Moment(f.sole, set(), set(), there, there)], node, prices, budget, 0 if node.get("impossible") else scale)
+    least = added_up(f, [*moments, Moment(f.sole, set(), set(), f.buffers, f.buffers)], node, prices, budget, 0 if node.get("impossible") else scale)
     expect(not node.get("impossible") or least > 0, "a case said to be impossible is not shown to be")
     return math.inf if node.get("impossible") else least
 
@@ -221,19 +221,14 @@ def verify(problem, plan):
     return "; ".join(said) or "nothing, for no bound is stated"
 
 
-def main():
+if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: verify_proof.py problem.json plan.json")
     sys.setrecursionlimit(20000)
-    with open(sys.argv[1]) as problem, open(sys.argv[2]) as plan:
-        problem, plan = json.load(problem), json.load(plan)
     try:
-        print("proven:", verify(problem, plan))
+        with open(sys.argv[1]) as of_problem, open(sys.argv[2]) as of_plan:
+            print("proven:", verify(json.load(of_problem), json.load(of_plan)))
     except Refused as e:
         sys.exit(f"not proven: {e}")
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
-        sys.exit(f"not proven: not of the form that docs/proofs.md has: {e!r}")
-
-
-if __name__ == "__main__":
-    main()
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
+        sys.exit(f"not proven: a file is not what it should be: {e!r}")
