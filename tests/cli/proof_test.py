@@ -65,7 +65,7 @@ class Proofs(Cli):
         try:
             tool.verify(copy.deepcopy(problem), copy.deepcopy(plan))
             by_tool = True
-        except (tool.Refused, KeyError, TypeError, ValueError, AttributeError):
+        except (tool.Refused, LookupError, TypeError, ValueError, AttributeError):
             by_tool = False
         told = json.loads(self.run_any("check", self.problem, self.file("plan.json", json.dumps(plan)), "--json").stdout)
         return by_tool, told["valid"] and told["proof"] == "verified"
@@ -106,7 +106,7 @@ class Proofs(Cli):
         slow_link["tiers"] = {"host": {"write_bytes_per_second": 9, "read_bytes_per_second": 9, "bytes": 10**6}}
         for task in slow_link["tasks"][:4]:
             task["once"] = True
-        asked = [("unet", "30%", "first sum floors keep"), ("gpt2-124m", "50%", "need order"), (slow_link, "320", "links")]
+        asked = [("unet", "30%", "parts keep"), ("gpt2-124m", "50%", "need order"), (slow_link, "320", "links")]
         for model, budget, names in asked:
             self.problem = self.path("problem.json")
             if isinstance(model, str):
@@ -134,7 +134,7 @@ class Proofs(Cli):
         with open(plan) as f:
             stated = json.load(f)
         for change, code, words in ({}, 0, "proven: no plan within"), ({"seconds_bound": stated["seconds"] * 2}, 1, "but the proof gives"), (
-                {"peak_bound": 10**9}, 1, "not shown to be"), ({"proof": {"version": 2}}, 1, "version 3"):
+                {"peak_bound": 10**9}, 1, "not shown to be"), ({"proof": {"version": 3}}, 1, "version 4"):
             path = self.file("changed.json", json.dumps({**stated, **change}))
             told = subprocess.run([sys.executable, TOOL, self.chain, path], capture_output=True, text=True, timeout=60)
             self.assertEqual((told.returncode, words in told.stdout + told.stderr), (code, True), told)

@@ -53,7 +53,7 @@ void several_moments(const Problem& p, Bytes budget, double optimum, std::uint64
   plan.budget = budget;
   if (b.seconds <= 0) return;
   plan.seconds_bound = b.seconds;
-  plan.proof.json = proof_json(values, std::span(&b.certificate, 1), nullptr);
+  plan.proof.json = proof_json(std::span(&b.certificate, 1), nullptr);
   ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
 }
 
@@ -153,7 +153,7 @@ void cases_by_order(const Problem& p, Bytes budget, double optimum, Bytes least,
   Plan plan;
   plan.budget = budget;
   plan.seconds_bound = proven;
-  plan.proof.json = proof_json(values, cases, nullptr);
+  plan.proof.json = proof_json(cases, nullptr);
   ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
   expect_no_false_proof(p, plan, optimum, least, rng, fmt::format("cases, seed {}", seed));
 }

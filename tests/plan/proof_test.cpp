@@ -8,8 +8,10 @@
 #include <atomic>
 
 #include "mirror.h"
+#include "random_problem.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/peak.h"
+#include "tidemark/plan/proof_facts.h"
 #include "tidemark/plan/solve.h"
 
 namespace tidemark::plan {
@@ -154,7 +156,7 @@ TEST(Proof, a_missing_case_is_noticed) {
   ASSERT_EQ(verify_proof(p, claim(r, budget)), "");
   int tried = 0;
   for (std::size_t i = json.find("\n{"); i != std::string::npos; i = json.find("\n{", i + 1)) {
-    if (json.substr(i + 2, 6) == "\"task\"" || i > json.find("\"peak\"")) continue;  // a moment; no case
+    if (i > json.find("\"peak\"")) continue;  // no case
     Plan plan = claim(r, budget);
     std::size_t close = json.find('}', i) + 1;
     if (json[close] == ',') ++close;
@@ -174,8 +176,8 @@ TEST(Proof, hostile_text_is_refused_without_a_crash) {
   plan.seconds_bound = 100;
   for (const char* text :
        {"", "{", "[]", "null", "{\"seconds\": 3}", "{\"seconds\": {\"leaves\": []}}", "{\"x\": {}}",
-        R"({"version": 3, "seconds": 3})", R"({"version": 3, "seconds": {"cases": []}})",
-        R"({"version": 3, "x": {}})", R"({"version": 3})", R"({"version": 3, "seconds": {"end": true}})"}) {
+        R"({"version": 4, "seconds": 3})", R"({"version": 4, "seconds": {"cases": []}})",
+        R"({"version": 4, "x": {}})", R"({"version": 4})", R"({"version": 4, "seconds": {"end": true}})"}) {
     plan.proof.json = text;
     EXPECT_NE(verify_proof(p, plan), "") << text;
   }
@@ -184,81 +186,69 @@ TEST(Proof, hostile_text_is_refused_without_a_crash) {
 // Each row that is not what it says, and the words that refuse it.
 TEST(Proof, rows_are_refused_by_name) {
   const Problem p = mirror(4);  // task 5 reads buffers 3 and 5 and makes 6; 6 reads 2 and 6; 7 is behind them
-  const auto verdict = [&](const std::string& moments, const std::string& seconds,
-                           const std::string& unit = "-50") {
+  const auto verdict = [&](const std::string& seconds, const std::string& unit = "-50") {
     Plan plan;
     plan.budget = 300;
     plan.seconds_bound = 1;
-    plan.proof.json = R"({"version": 3, "unit_exponent": )" + unit + R"(, "moments": [)" + moments +
-                      R"(], "seconds": )" + seconds + "}";
+    plan.proof.json = R"({"version": 4, "unit_exponent": )" + unit + R"(, "seconds": )" + seconds + "}";
     return verify_proof(p, plan);
   };
   const auto expect = [](const std::string& verdict, const char* words) {
     EXPECT_NE(verdict.find(words), std::string::npos) << verdict << " lacks " << words;
   };
-  const std::string five = R"({"task": 5, "after": [[6, 7]]})";
-  const auto leaf = [](const std::string& rows) { return R"({"moments": [[0, 0, 0]])" + rows + "}"; };
-  EXPECT_EQ(verdict(five, leaf("")), "") << "else what follows says nothing";
-  EXPECT_EQ(verdict(R"({"task": 5})", leaf(R"(, "need": [[1, 1, 6, 2, 5]])")), "");
+  const auto leaf = [](const std::string& rows) { return R"({"moments": [[5, 0, 0]])" + rows + "}"; };
+  EXPECT_EQ(verdict(leaf("")), "") << "else what follows says nothing";
+  EXPECT_EQ(verdict(leaf(R"(, "need": [[1, 1, 6, 2, 5]])")), "");
 
-  expect(verdict(R"({"task": -1})", leaf("")), "-1");
-  expect(verdict(R"({"after": []})", leaf("")), "without a task");
-  const char* two = R"({"moments": [[0, 0, 0], [1, 0, 0]]})";
-  expect(verdict(five + "," + five, two), "does not surely come after");
-  expect(verdict(R"({"task": 7}, {"task": 5})", two), "does not surely come after");
-  EXPECT_EQ(verdict(R"({"task": 5}, {"task": 7})", two), "");
-  for (const char* after : {"[7, 6]", "[6, 6], [6, 7]", "[7, 7], [6, 6]"})
-    expect(verdict(R"({"task": 5, "after": [)" + std::string(after) + "]}", leaf("")), "not ranges of tasks");
-  expect(verdict(R"({"task": 5, "after": [[6, 99]]})", leaf("")), "99 is not from 0 to 7");
-  for (const char* after : {"[0, 2]", "[4, 7]", "[7, 7]", "[0, 7]"})
-    expect(verdict(R"({"task": 5, "after": [)" + std::string(after) + "]}", leaf("")), "can run before");
-
-  expect(verdict(five, R"({"moments": [[1, 0, 0]]})"), "moments: 1 is not from 0 to 0");
-  expect(verdict(five, R"({"moments": [[0, -1, 0]]})"), "-1 is not from 0");
-  expect(verdict(five, R"({"moments": [[0, 1, -1]]})"), "-1 is not from 0");
-  expect(verdict(five, R"({"moments": [3.1e-13]})"), "not a list");
-  expect(verdict(five, R"({"moments": [[0, 1152921504606846976, 0]]})"), "but the proof gives");
-  std::string many;
-  for (int i = 0; i < 17; ++i) many += std::string(i > 0 ? ", " : "") + "[0, 0, 0]";
-  expect(verdict(five, R"({"moments": [)" + many + "]}"), "too many moments");
-  expect(verdict(five, leaf(""), "1000000000000"), "out of range");
-  expect(verdict(five, leaf(""), "-1000"), "out of range");
+  const auto at = [](const std::string& moments) { return R"({"moments": [)" + moments + "]}"; };
+  expect(verdict(at("[-1, 0, 0]")), "-1 is not from 0 to 7");
+  expect(verdict(at("[8, 0, 0]")), "moments: 8 is not from 0 to 7");
+  expect(verdict(at("[5, 0, 0], [5, 0, 0]")), "does not surely come after");
+  expect(verdict(at("[7, 0, 0], [5, 0, 0]")), "does not surely come after");
+  EXPECT_EQ(verdict(at("[5, 0, 0], [7, 0, 0]")), "");
+  expect(verdict(at("[5, -1, 0]")), "-1 is not from 0");
+  expect(verdict(at("[5, 1, -1]")), "-1 is not from 0");
+  expect(verdict(at("3.1e-13")), "not a list");
+  expect(verdict(at("[5, 1152921504606846976, 0]")), "but the proof gives");
+  std::string many = "[5, 0, 0]";
+  for (int i = 0; i < 16; ++i) many += ", [5, 0, 0]";
+  expect(verdict(at(many)), "too many moments");
+  expect(verdict(leaf(""), "1000000000000"), "out of range");
+  expect(verdict(leaf(""), "-1000"), "out of range");
 
   for (const char* row : {"[2, 9, 6, 2, 5]", "[1, 1, 6, 1, 5]", "[1, 0, 6, 2, 5]", "[0, 2, 6, 2, 5]"})
-    expect(verdict(five, leaf(R"(, "need": [)" + std::string(row) + "]")), "need: not");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 99, 1, 5]])")), "need: 99 is not from 0 to 7");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 99, 5]])")), "need: 99 is not from 0 to 8");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 2, 9223372036854775807]])")), "is not from 0 to");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6, 2, -5]])")), "-5 is not from 0");
-  expect(verdict(five, leaf(R"(, "need": [[1, 1, 6]])")), "a row of 3 numbers");
-  expect(verdict(five, leaf(R"(, "keep": [[1, 1, 2, 1, 5]])")), "an output at the end");
+    expect(verdict(leaf(R"(, "need": [)" + std::string(row) + "]")), "need: not");
+  expect(verdict(leaf(R"(, "need": [[1, 1, 99, 1, 5]])")), "need: 99 is not from 0 to 7");
+  expect(verdict(leaf(R"(, "need": [[1, 1, 6, 99, 5]])")), "need: 99 is not from 0 to 8");
+  expect(verdict(leaf(R"(, "need": [[1, 1, 6, 2, 9223372036854775807]])")), "is not from 0 to");
+  expect(verdict(leaf(R"(, "need": [[1, 1, 6, 2, -5]])")), "-5 is not from 0");
+  expect(verdict(leaf(R"(, "need": [[1, 1, 6]])")), "a row of 3 numbers");
+  expect(verdict(leaf(R"(, "keep": [[1, 1, 2, 1, 5]])")), "an output at the end");
   for (const char* row : {"[1, 1, 1, 8, 5]", "[1, 1, 3, 8, 5]", "[0, 0, 2, 8, 5]", "[1, 2, 2, 8, 5]"})
-    expect(verdict(five, leaf(R"(, "keep": [)" + std::string(row) + "]")), "keep: not");
-  for (const char* row : {"[1, 0, 1, 5]", "[0, 2, 1, 5]"})
-    expect(verdict(five, leaf(R"(, "sum": [)" + std::string(row) + "]")), "sum: not");
-  expect(verdict(five, leaf(R"(, "sum": [[0, 1, 99, 5]])")), "sum: 99 is not");
-  for (const char* row : {"[1, 0, 1, 5]", "[0, 2, 1, 5]"})
-    expect(verdict(five, leaf(R"(, "first": [)" + std::string(row) + "]")), "first: not");
-  expect(verdict(five, leaf(R"(, "first": [[0, 1, 99, 5]])")), "first: 99 is not");
-  expect(verdict(five, leaf(R"(, "floors": [[99, 5]])")), "floors: 99 is not");
-  expect(verdict(five, leaf(R"(, "links": [[0, 0]])")), "links: not");
+    expect(verdict(leaf(R"(, "keep": [)" + std::string(row) + "]")), "keep: not");
+  for (const char* row :
+       {"[1, 5, 1, 0]", "[1, 5, 0, 0]", "[1, 5, 0, 3]", "[1, 5, 0, 2, 1]", "[1, 5, 0, 1, 3]"})
+    expect(verdict(leaf(R"(, "parts": [)" + std::string(row) + "]")), "parts: not stages in order");
+  expect(verdict(leaf(R"(, "parts": [[99, 5, 0, 2]])")), "parts: 99 is not");
+  expect(verdict(leaf(R"(, "parts": [[1, 5, 0]])")), "a row of 3 numbers");
+  expect(verdict(leaf(R"(, "links": [[0, 0]])")), "links: not");
 
   const std::string not_shown = "not shown to be";
-  expect(verdict(five, R"({"impossible": true, "moments": [[0, 1, 0]]})"), not_shown.c_str());
-  expect(verdict("", R"({"impossible": true})"), not_shown.c_str());
+  expect(verdict(R"({"impossible": true, "moments": [[5, 1, 0]]})"), not_shown.c_str());
+  expect(verdict(R"({"impossible": true})"), not_shown.c_str());
   const auto cases = [](const std::string& by, const std::string& list) {
     return "{" + by + R"(, "cases": [)" + list + "]}";
   };
   const std::string stored = R"("stored": [5, 1])";
-  EXPECT_EQ(verdict(five, cases(stored, leaf("") + "," + leaf(""))), "");
+  EXPECT_EQ(verdict(cases(stored, leaf("") + "," + leaf(""))), "");
   for (const std::string& list : {std::string(), leaf(""), leaf("") + "," + leaf("") + "," + leaf("")})
-    expect(verdict(five, cases(stored, list)), "not two cases");
-  expect(verdict(five, cases("\"x_no\": 1", leaf("") + "," + leaf(""))), "not two cases");
-  expect(verdict(five, "{" + stored + "}"), "not two cases");
-  expect(verdict(five, cases(R"("stored": [5, 1], "order": [5, 6])", leaf("") + "," + leaf(""))),
+    expect(verdict(cases(stored, list)), "not two cases");
+  expect(verdict(cases("\"x_no\": 1", leaf("") + "," + leaf(""))), "not two cases");
+  expect(verdict("{" + stored + "}"), "not two cases");
+  expect(verdict(cases(R"("stored": [5, 1], "order": [5, 6])", leaf("") + "," + leaf(""))),
          "beside what is stored");
   for (const char* decision : {"[99, 1]", "[5, 99]"})
-    expect(verdict(five, cases(R"("stored": )" + std::string(decision), leaf("") + "," + leaf(""))),
+    expect(verdict(cases(R"("stored": )" + std::string(decision), leaf("") + "," + leaf(""))),
            "stored: 99 is not");
 }
 
@@ -269,16 +259,16 @@ TEST(Proof, what_first_runs_somewhere_counts_once) {
   plan.budget = 300;
   const auto proves = [&](double seconds, const std::string& rows) {
     plan.seconds_bound = seconds;
-    plan.proof.json = R"({"version": 3, "unit_exponent": 0, "moments": [{"task": 5, "after": [[6, 7]]}, {"task": 6, "after": [[7, 7]]}],
-      "seconds": {"moments": [[0, 0, 0], [1, 0, 0]], )" + rows + "}}";
+    plan.proof.json =
+        R"({"version": 4, "unit_exponent": 0, "seconds": {"moments": [[5, 0, 0], [6, 0, 0]], )" + rows + "}}";
     return verify_proof(p, plan).empty();
   };
-  EXPECT_TRUE(proves(15, R"("sum": [])"));
-  EXPECT_FALSE(proves(15.5, R"("sum": [])"));
+  EXPECT_TRUE(proves(15, R"("parts": [])"));
+  EXPECT_FALSE(proves(15.5, R"("parts": [])"));
   // Task 7 does not run before 6: in stages 0 to 1, or else in 2, where it does.
-  EXPECT_TRUE(proves(15, R"("floors": [[7, 0]], "first": [[0, 1, 7, 2]])"));
-  EXPECT_FALSE(proves(15.5, R"("floors": [[7, 0]], "first": [[0, 1, 7, 3]])"));
-  EXPECT_FALSE(proves(15.5, R"("first": [[0, 1, 7, 2]])"));
+  EXPECT_TRUE(proves(15, R"("parts": [[7, 2, 0, 2, 3]])"));
+  EXPECT_FALSE(proves(15.5, R"("parts": [[7, 3, 0, 2, 3]])"));
+  EXPECT_FALSE(proves(15.5, R"("parts": [[7, 2, 0, 2, 3]])"));
 }
 
 // Cases by which of two tasks first runs before the other.
@@ -289,12 +279,11 @@ TEST(Proof, cases_by_order_are_all_there_and_what_they_say) {
   p.tasks.push_back({.name = "wide", .reads = {5}, .writes = {11}, .seconds = 1});
   p.outputs.push_back(11);
   ASSERT_EQ(verify(p), "");
-  const auto verdict = [&](const std::string& moments, const std::string& seconds) {
+  const auto verdict = [&](const std::string& seconds) {
     Plan plan;
     plan.budget = 300;
     plan.seconds_bound = 1;
-    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "moments": [)" + moments + R"(], "seconds": )" +
-                      seconds + "}";
+    plan.proof.json = R"({"version": 4, "unit_exponent": -50, "seconds": )" + seconds + "}";
     return verify_proof(p, plan);
   };
   const auto expect = [](const std::string& verdict, const char* words) {
@@ -303,26 +292,24 @@ TEST(Proof, cases_by_order_are_all_there_and_what_they_say) {
   const auto by = [](const std::string& order, const std::string& so, const std::string& not_so) {
     return R"({"order": )" + order + R"(, "cases": [)" + so + ", " + not_so + "]}";
   };
-  EXPECT_EQ(verdict("", by("[10, 7]", "{}", "{}")), "");
-  EXPECT_EQ(verdict("", "{}"), "") << "no case is all plans";
-  expect(verdict("", by("[7, 7]", "{}", "{}")), "order: not two tasks");
-  expect(verdict("", by("[7, 99]", "{}", "{}")), "order: 99 is not");
-  expect(verdict("", by("[7]", "{}", "{}")), "a row of 1 numbers");
-  std::string many = R"({"moments": [[0, 0, 0]]})";
-  for (int i = 0; i < 17; ++i) many = by("[10, 7]", many, "{}");
-  expect(verdict(R"({"task": 10})", many), "order: too many");
-  // Task 8 is behind 7 in the list, and so behind 10 where 10 comes before 7; where it does not, nothing says so.
-  const std::string ten = R"({"task": 10, "after": [[7, 9]]})", leaf = R"({"moments": [[0, 0, 0]]})";
-  EXPECT_EQ(verdict(ten, by("[10, 7]", leaf, "{}")), "");
-  expect(verdict(ten, by("[7, 10]", leaf, "{}")), "can run before");
-  expect(verdict(ten, by("[10, 7]", "{}", leaf)), "can run before");
-  expect(verdict(ten, leaf), "can run before");
-  EXPECT_EQ(verdict(ten, by("[7, 10]", "{}", leaf)), "");
+  EXPECT_EQ(verdict(by("[10, 7]", "{}", "{}")), "");
+  EXPECT_EQ(verdict("{}"), "") << "no case is all plans";
+  expect(verdict(by("[7, 7]", "{}", "{}")), "order: not two tasks");
+  expect(verdict(by("[7, 99]", "{}", "{}")), "order: 99 is not");
+  expect(verdict(by("[7]", "{}", "{}")), "a row of 1 numbers");
+  // Task 8 is behind 7 in the list, and so behind 10 where 10 comes before 7; where it does not, nothing says so: 10 and 8 are moments in line there alone.
+  const std::string two = R"({"moments": [[10, 0, 0], [8, 0, 0]]})";
+  const char* const out_of_line = "does not surely come after";
+  EXPECT_EQ(verdict(by("[10, 7]", two, "{}")), "");
+  expect(verdict(by("[7, 10]", two, "{}")), out_of_line);
+  expect(verdict(by("[10, 7]", "{}", two)), out_of_line);
+  expect(verdict(two), out_of_line);
+  EXPECT_EQ(verdict(by("[7, 10]", "{}", two)), "");
   // 7 has run before 10 where the order says so, against the list's: 8 and then 10 are moments in line.
-  const std::string both = R"({"task": 7}, {"task": 10})", two = R"({"moments": [[0, 0, 0], [1, 0, 0]]})";
-  EXPECT_EQ(verdict(both, by("[8, 10]", two, "{}")), "");
-  expect(verdict(both, by("[10, 8]", two, "{}")), "does not surely come after");
-  expect(verdict(both, by("[8, 10]", "{}", two)), "does not surely come after");
+  const std::string turned = R"({"moments": [[7, 0, 0], [10, 0, 0]]})";
+  EXPECT_EQ(verdict(by("[8, 10]", turned, "{}")), "");
+  expect(verdict(by("[10, 8]", turned, "{}")), out_of_line);
+  expect(verdict(by("[8, 10]", "{}", turned)), out_of_line);
   // What is to be instead of another task need not run at all.
   Problem other = p;
   other.tasks.push_back(
@@ -331,7 +318,7 @@ TEST(Proof, cases_by_order_are_all_there_and_what_they_say) {
   Plan plan;
   plan.budget = 300;
   plan.seconds_bound = 1;
-  plan.proof.json = R"({"version": 3, "unit_exponent": -50, "seconds": )" + by("[10, 7]", "{}", "{}") + "}";
+  plan.proof.json = R"({"version": 4, "unit_exponent": -50, "seconds": )" + by("[10, 7]", "{}", "{}") + "}";
   expect(verify_proof(other, plan), "order: not two tasks");
 }
 
@@ -350,24 +337,16 @@ TEST(Proof, what_an_update_is_between_runs_before_it_or_behind) {
              {.name = "again", .reads = {3}, .writes = {0}, .seconds = 1, .optional = true}};
   p.outputs = {1, 2, 3};
   ASSERT_EQ(verify(p), "");
-  const auto verdict = [&](const std::string& moments, const std::string& seconds) {
-    Plan plan;
-    plan.budget = 115;
-    plan.seconds_bound = 1;
-    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "moments": [)" + moments + R"(], "seconds": )" +
-                      seconds + "}";
-    return verify_proof(p, plan);
-  };
-  const std::string one = R"({"moments": [[0, 0, 0]]})", two = R"({"moments": [[0, 0, 0], [1, 0, 0]]})";
-  EXPECT_EQ(verdict(R"({"task": 2, "after": [[3, 3], [5, 5]]})", one), "")
-      << "what reads the new version comes behind";
-  EXPECT_NE(verdict(R"({"task": 2, "after": [[4, 4]]})", one), "");
-  EXPECT_NE(verdict(R"({"task": 3, "after": [[5, 5]]})", one), "")
-      << "makes the new version too, and may have";
-  EXPECT_EQ(verdict(R"({"task": 1}, {"task": 2})", two), "") << "what reads the old one comes before";
-  EXPECT_EQ(verdict(R"({"task": 0}, {"task": 3})", two), "");
-  EXPECT_EQ(verdict(R"({"task": 2}, {"task": 3})", two), "");
-  EXPECT_NE(verdict(R"({"task": 4}, {"task": 3})", two), "");
+  using Which = std::vector<bool>;
+  const proof::Facts facts(p);
+  const proof::Moment at_update = proof::first_run(facts, 2, {});
+  EXPECT_EQ(at_update.before, (Which{1, 1, 0, 0, 0, 0})) << "what reads the old version has run";
+  EXPECT_EQ(at_update.after, (Which{0, 0, 1, 1, 0, 1})) << "what reads or makes the new one has not";
+  EXPECT_EQ(at_update.over, (Which{0, 0, 0, 0, 0, 0}));
+  const proof::Moment at_late = proof::first_run(facts, 3, {});
+  EXPECT_EQ(at_late.before, (Which{1, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(at_late.after, (Which{0, 0, 0, 1, 0, 0})) << "\"again\" makes the new version too, and may have";
+  EXPECT_EQ(at_late.over, (Which{1, 1, 1, 0, 0, 0})) << "nothing of the old version any more";
   // Behind the update nobody makes x but "again": without it, early and late need it all the while, and it has to be kept.
   p.tasks.pop_back();
   const BoundResult r = bound(p, {.budget = 115, .time_limit = 1e9, .effort = 100});
@@ -390,14 +369,14 @@ TEST(Proof, cases_nest_hundreds_deep) {
     Plan plan;
     plan.budget = 300;
     plan.seconds_bound = 1;
-    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "seconds": )" + seconds + "}";
+    plan.proof.json = R"({"version": 4, "unit_exponent": -50, "seconds": )" + seconds + "}";
     if (depth > 1000) {
       EXPECT_NE(verify_proof(p, plan).find("nested deeper"), std::string::npos);
       continue;
     }
     EXPECT_EQ(verify_proof(p, plan), "");
     plan = solve(p, {.budget = 300, .effort = 1});
-    plan.proof.json = R"({"version": 3, "unit_exponent": -50, "seconds": )" + seconds + "}";
+    plan.proof.json = R"({"version": 4, "unit_exponent": -50, "seconds": )" + seconds + "}";
     plan.seconds_bound = 1;
     plan.peak_bound.reset();
     EXPECT_EQ(verify_proof(p, read_plan(p, write_plan(p, plan))), "");
@@ -411,8 +390,8 @@ TEST(Proof, a_proof_of_an_older_version_says_so) {
   EXPECT_NE(verify_proof(mirror(4), plan).find("no version"), std::string::npos);
 }
 
-// 0 makes x from what is given, 1 makes y from x, 2 reads y; the optional 3 makes x again from y.
-TEST(Proof, a_maker_is_never_first_only_where_what_it_reads_comes_from_the_value) {
+// 0 makes x from what is given, 1 makes y from x and 2 z from y; the optional 3 and 4 make x again from y, and y from z.
+TEST(Proof, an_inverse_is_never_the_first_to_make_a_value) {
   Problem p;
   p.buffers = {{.name = "in", .bytes = 10, .resident = true},
                {.name = "x", .bytes = 100},
@@ -420,24 +399,54 @@ TEST(Proof, a_maker_is_never_first_only_where_what_it_reads_comes_from_the_value
                {.name = "z", .bytes = 10}};
   p.tasks = {{.name = "make_x", .reads = {0}, .writes = {1}, .seconds = 1},
              {.name = "make_y", .reads = {1}, .writes = {2}, .seconds = 1},
-             {.name = "use", .reads = {1, 2}, .writes = {3}, .seconds = 1},
-             {.name = "invert", .reads = {2}, .writes = {1}, .seconds = 1, .optional = true}};
-  p.outputs = {3};
+             {.name = "make_z", .reads = {2}, .writes = {3}, .seconds = 1},
+             {.name = "invert_y", .reads = {2}, .writes = {1}, .seconds = 1, .optional = true},
+             {.name = "invert_z", .reads = {3}, .writes = {2}, .seconds = 1, .optional = true}};
+  p.outputs = {1, 3};
   ASSERT_EQ(verify(p), "");
-  const auto verdict = [&](const char* rows) {
-    Plan plan;
-    plan.seconds_bound = 3;
-    plan.proof.json =
-        std::string(R"({"version": 3, "never_first": )") + rows + R"(, "unit_exponent": -40, "seconds": {}})";
-    return verify_proof(p, plan);
-  };
-  EXPECT_EQ(verdict("[]"), "");
-  EXPECT_EQ(verdict("[[1, 3, 2]]"), "");
-  const BoundResult r = bound(p, {.budget = 220, .time_limit = 1e9, .effort = 100});
-  EXPECT_NE(r.proof.json.find("\"never_first\": [[1, 3, 2]]"), std::string::npos) << r.proof.json;
-  for (const char* rows : {"[[1, 0, 0]]", "[[2, 1, 1]]", "[[2, 3, 2]]", "[[1, 3, 1]]", "[[1, 9, 2]]",
-                           "[[9, 3, 2]]", "[[1, 3, 2], [2, 1, 1]]"})
-    EXPECT_NE(verdict(rows).find("never_first"), std::string::npos) << rows << ": " << verdict(rows);
+  using Which = std::vector<bool>;
+  const proof::Facts facts(p);
+  EXPECT_EQ(facts.firsts, (std::vector<proof::Ids>{{}, {0}, {1}, {2}}));
+  EXPECT_EQ(proof::first_run(facts, 1, {}).after, (Which{0, 1, 1, 1, 1}));
+  EXPECT_EQ(proof::first_run(facts, 2, {}).before, (Which{1, 1, 0, 0, 0}));
+  // What can be had without it may be the first.
+  p.tasks[4].reads = {0};
+  EXPECT_EQ(proof::Facts(p).firsts, (std::vector<proof::Ids>{{}, {0, 3}, {1, 4}, {2}}));
+}
+
+// What the verifier finds in a problem is what the bounds, which share no code with it, begin with.
+TEST(Proof, facts_are_those_of_the_bounds) {
+  int tied = 0, over = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Problem p = random_problem_of_any_kind(seed, 14);
+    const proof::Facts facts(p);
+    std::vector<TaskId> sole;
+    for (TaskId t = 0; t < std::ssize(p.tasks); ++t)
+      if (facts.sole[proof::at(t)]) sole.push_back(t);
+    for (const TaskId task : sole) {
+      for (const std::size_t orders : {0, 1, 2}) {
+        std::vector<Order> held;
+        std::vector<proof::Decision> decisions;
+        for (std::size_t o = 0; o < orders; ++o) {
+          const TaskId first = sole[(seed + 3 * o) % sole.size()], then = sole[(5 * seed + o) % sole.size()];
+          if (first == then) continue;
+          held.push_back({first, then});
+          decisions.push_back({true, o == 0 ? first : then, o == 0 ? then : first, o == 0});
+        }
+        const Values values(p, held);
+        const Moment moment(values, task);
+        const proof::Moment found = proof::first_run(facts, task, decisions);
+        EXPECT_EQ(found.before, moment.before) << seed;
+        EXPECT_EQ(found.after, moment.after) << seed;
+        EXPECT_EQ(found.over, moment.over) << seed;
+        EXPECT_EQ(found.held, moment.held) << seed;
+        tied += held.empty() ? 0 : 1;
+        over += std::ranges::count(found.over, true) > 0 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(tied, 1000);
+  EXPECT_GT(over, 100);
 }
 
 // What is left of a sum in 64 bits, or at a price, is no number of bytes; with fewer bytes there has to be no plan.
@@ -446,18 +455,18 @@ TEST(Proof, a_peak_is_proven_by_that_there_is_no_plan_with_less) {
   const auto verdict = [&](const std::string& node, Bytes bytes) {
     Plan plan;
     plan.peak_bound = bytes;
-    plan.proof.json = R"({"version": 3, "moments": [{"task": 5}], "peak": )" + node + "}";
+    plan.proof.json = R"({"version": 4, "peak": )" + node + "}";
     return verify_proof(p, plan);
   };
   const auto impossible = [](const std::string& price, const std::string& rows = "") {
-    return R"({"impossible": true, "moments": [[0, )" + price + "]]" + rows + "}";
+    return R"({"impossible": true, "moments": [[5, )" + price + "]]" + rows + "}";
   };
   EXPECT_EQ(verdict(impossible("1, 0"), 190), "");  // x, what it reads (100, 40) and makes (40)
   EXPECT_NE(verdict(impossible("1, 0"), 191), "");
   EXPECT_EQ(verdict(impossible("2, 0"), 190), "");
   EXPECT_NE(verdict(impossible("2, 0"), 191), "");
   EXPECT_NE(verdict(impossible("0, 0"), 190), "");
-  EXPECT_NE(verdict(R"({"moments": [[0, 1, 0]]})", 190), "") << "what takes time is not impossible";
+  EXPECT_NE(verdict(R"({"moments": [[5, 1, 0]]})", 190), "") << "what takes time is not impossible";
   EXPECT_NE(verdict("{}", 190), "");
   const Bytes at_the_end = 10 + 40;  // x and the output need no proof
   EXPECT_EQ(verdict("{}", at_the_end), "");
@@ -478,7 +487,7 @@ TEST(Proof, where_no_task_is_required_nothing_need_be_live) {
   EXPECT_EQ(peak_bound(Values(p)).bytes, 0);
   Plan plan;
   plan.peak_bound = 1000;
-  plan.proof.json = R"({"version": 3})";
+  plan.proof.json = R"({"version": 4})";
   EXPECT_NE(verify_proof(p, plan), "");
 }
 

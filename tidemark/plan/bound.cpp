@@ -76,7 +76,7 @@ class Search {
       result_.peak = peak_bound(v_, 64, result_.infeasible ? result_.moment : -1);
     result_.infeasible = o_.budget >= 0 && result_.peak.bytes > o_.budget;
     if (o_.certificate)
-      result_.proof.json = proof_json(v_, cases_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
+      result_.proof.json = proof_json(cases_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
     order_choices();
     return std::move(result_);
   }
@@ -229,7 +229,7 @@ class Search {
     // The proof has the rows of every leaf.
     constexpr std::int64_t kMostRows = 200'000;
     const Certificate::Leaf root = program->leaf();
-    const auto rows = static_cast<std::int64_t>(root.need.size() + root.keep.size() + root.sum.size() + 1);
+    const auto rows = static_cast<std::int64_t>(root.need.size() + root.keep.size() + root.parts.size() + 1);
     // Half of what is left where something follows.
     double begun = -1, longest = 0;
     const double until = last ? o_.time_limit : 0.5 * (limit_.elapsed() + o_.time_limit);

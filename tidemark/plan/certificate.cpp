@@ -84,19 +84,12 @@ Evaluation::Evaluation(const Values& values, const std::vector<TaskId>& moments,
   }
   const int n = values.tasks();
   cost_.resize(at(n));
-  usual_floor_.resize(at(n));
+  for (TaskId t = 0; t < n; ++t) first_is_open_.push_back(values.duty[at(t)] == t && values.floor[at(t)] > 0);
   for (TaskId t = 0; t < n; ++t) {
     cost_[at(t)] =
         static_cast<Units>(std::floor(std::ldexp(values.problem.tasks[at(t)].seconds, -unit_exponent)));
-    if (values.duty[at(t)] == t) usual_floor_[at(t)] = cost_[at(t)];
-  }
-  for (TaskId t = 0; t < n; ++t) {
-    const TaskId duty = values.duty[at(t)];
-    if (duty >= 0) usual_floor_[at(duty)] = std::min(usual_floor_[at(duty)], cost_[at(t)]);
-  }
-  for (TaskId t = 0; t < n; ++t) {
     for (int l = 0; l < stages() && values.duty[at(t)] >= 0; ++l) {
-      if (run_range(l, l, t).first == 1) usual_floor_[at(values.duty[at(t)])] = 0;
+      if (run_range(l, l, t).first == 1) first_is_open_[at(values.duty[at(t)])] = false;
     }
   }
 }
@@ -139,17 +132,6 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     auto& r = runs(l, l);
     for (TaskId t = 0; timed && t < n; ++t) r[at(t)] = weighted(l, cost_[at(t)]);
   }
-  std::vector<Units> floors = usual_floor_;
-  for (Units& f : floors) {
-    if (!leaf.links.empty()) f = std::min(weighted(0, f), weighted(1, f));
-  }
-  if (!timed) floors.assign(floors.size(), 0);
-  for (const auto& f : leaf.floors) floors[at(f.task)] = f.y;
-  for (TaskId t = 0; t < n; ++t) {
-    if (values_.duty[at(t)] == t) total += floors[at(t)];
-    const Units y = values_.duty[at(t)] >= 0 ? floors[at(values_.duty[at(t)])] : 0;
-    for (int l = 0; l <= k && y != 0; ++l) runs(l, l)[at(t)] -= y;
-  }
   for (int i = 1; i <= k; ++i) {
     const Bytes held = facts_[at(i - 1)].held;
     const double price = leaf.prices[at(i - 1)];
@@ -181,27 +163,31 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
     stored[at(r.at)][at(r.value)] += r.y;
     supply(r.i, r.j, r.value, r.y);
   }
-  for (const auto& r : leaf.sum) {
-    runs(r.i, r.j)[at(r.task)] += r.y;
-    for (int l = r.i; l <= r.j; ++l) runs(l, l)[at(r.task)] -= r.y;
-  }
-  for (const auto& r : leaf.first) {
-    total += r.y;
-    runs(r.i, r.j)[at(r.task)] -= r.y;
-    for (int l = 0; l <= k; ++l) {
-      if (l < r.i || l > r.j) runs(l, l)[at(r.task)] -= r.y;
-    }
+  for (const auto& r : leaf.parts) {
+    runs(r.ends.front(), r.ends.back() - 1)[at(r.task)] += r.y;
+    for (std::size_t a = 1; a < r.ends.size(); ++a) runs(r.ends[a - 1], r.ends[a] - 1)[at(r.task)] -= r.y;
   }
   const auto add = [&](Wide reduced, std::pair<int, int> range) {
     total += reduced > 0 ? reduced * range.first : reduced * range.second;
   };
+  std::vector<Wide> first_runs(at(n),
+                               Certificate::kMost);  // by required task: what it costs that it is done once
   for (int i = 0; i <= k; ++i) {
     for (int j = i; j <= k; ++j) {
       const auto& list = run[at(i * (k + 1) + j)];
       for (std::size_t t = 0; t < list.size(); ++t) {
-        if (list[t] != 0) add(list[t], run_range(i, j, static_cast<TaskId>(t)));
+        const TaskId duty = i == j ? values_.duty[t] : -1;
+        if (list[t] == 0 && duty < 0) continue;
+        const auto range = run_range(i, j, static_cast<TaskId>(t));
+        add(list[t], range);
+        if (duty < 0 || range.second == 0) continue;
+        first_runs[at(duty)] =
+            std::min(first_runs[at(duty)], range.first == 1 ? 0 : std::max<Wide>(list[t], 0));
       }
     }
+  }
+  for (TaskId t = 0; t < n; ++t) {
+    if (values_.duty[at(t)] == t) total += first_runs[at(t)];
   }
   for (int i = 0; i <= k + 1; ++i) {
     std::vector<std::pair<BufferId, bool>> decided;

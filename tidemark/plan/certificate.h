@@ -29,15 +29,10 @@ struct Certificate {
     BufferId value;
     Units y;
   };
-  struct Sum {  // run(i, j, task) <= sum over the stages l of run(l, l, task)
-    std::int32_t i, j;
+  struct Parts {  // run(first of ends, last - 1, task) <= sum over neighbours a, b of run(a, b - 1, task)
     TaskId task;
     Units y;
-  };
-  using First = Sum;  // 1 <= run(i, j, task) + sum over all other stages l of run(l, l, task), for a sole task
-  struct Floor {  // sum over the tasks that do the work of `task`, and the stages l, of run(l, l, t) >= 1
-    TaskId task;
-    Units y;
+    std::vector<std::int32_t> ends;
   };
   // With tiers and one moment: the parts of kWhole by which the streams of a tier count, instead of the runs: the one
   // that copies in after the moment, the one that copies out before it.
@@ -54,10 +49,8 @@ struct Certificate {
     std::vector<double> prices;  // seconds a byte at each moment
     std::vector<Need> need;
     std::vector<Keep> keep;
-    std::vector<Sum> sum;
-    std::vector<First> first;
-    std::vector<Floor> floors;  // instead of the usual one
-    std::vector<Link> links;    // one for each tier, or none: all zero
+    std::vector<Parts> parts;
+    std::vector<Link> links;  // one for each tier, or none: all zero
   };
   // One case of several, from "`first` before `then`" to the opposite in the order of the list: the plans it is about.
   struct Case {
@@ -96,8 +89,8 @@ class TIDEMARK_API Evaluation {
 
   const std::vector<Moment>& facts() const { return facts_; }
   int stages() const { return static_cast<int>(facts_.size()) + 1; }
-  // Multiplier of a required task's floor where a leaf says nothing.
-  Units usual_floor(TaskId t) const { return usual_floor_[static_cast<std::size_t>(t)]; }
+  // Required work that takes time, and it is open in which stage it is first done.
+  bool first_is_open(TaskId t) const { return first_is_open_[static_cast<std::size_t>(t)]; }
   Units cost(TaskId t) const { return cost_[static_cast<std::size_t>(t)]; }
 
  private:
@@ -105,7 +98,8 @@ class TIDEMARK_API Evaluation {
   int unit_exponent_;
   Bytes budget_;
   std::vector<Moment> facts_;
-  std::vector<Units> cost_, usual_floor_;
+  std::vector<Units> cost_;
+  std::vector<bool> first_is_open_;
   bool chain_ = true;
 };
 

@@ -317,7 +317,6 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
       proof->need.clear();
       proof->keep.clear();
     }
-    proof->floors.clear();
     proof->links.clear();
   }
   for (const Run& run : runs_) flow_.set_capacity(run.edge, capacity_of(run));
@@ -391,8 +390,6 @@ Certificate::Leaf CutModel::leaf(double price) const {
     } else {
       leaf.need.push_back({0, 0, s.reader, s.value, y});
     }
-    leaf.floors.push_back(
-        {s.duty, std::max<Units>(0, static_cast<Units>(values_.floor[at(s.duty)] * scale_) - y)});
   }
   return leaf;
 }

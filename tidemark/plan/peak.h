@@ -22,7 +22,6 @@ TIDEMARK_API PeakBound peak_bound(const Values& values, int effort = 64, TaskId 
 TIDEMARK_API std::string explain(const Values& values, const PeakBound& peak);
 
 // The proof of a plan file from either or both of its parts. `seconds`: the cases, in the order of their tree.
-TIDEMARK_API std::string proof_json(const Values& values, std::span<const Certificate> seconds,
-                                    const PeakBound* peak);
+TIDEMARK_API std::string proof_json(std::span<const Certificate> seconds, const PeakBound* peak);
 
 }  // namespace tidemark::plan

@@ -16,7 +16,7 @@ namespace {
 using namespace proof;
 using Wide = __int128;  // numbers of a proof and sums of bytes are below 2^61, so that nothing overflows
 
-constexpr Wide kInfinity = Wide{1} << 126;
+constexpr Wide kInfinity = Wide{1} << 126, kMost = Wide{1} << 60;
 constexpr std::int64_t kWhole = 1 << 20;  // the weights of `links` are parts of it
 
 // The cost of each unknown as rows are added, and the least that all can come to.
@@ -25,54 +25,53 @@ class Ledger {
   // Moments from the start to the end. `scale`: units a second; 0: time is left out.
   Ledger(const Facts& facts, std::vector<Moment> moments, const Node& node, Bytes budget, double scale)
       : f_(facts), m_(std::move(moments)), k_(std::ssize(m_) - 2), scale_(scale) {
-    add_time(node.floors, add_links(node.links));
+    add_time(add_links(node.links));
     for (std::int64_t i = 1; i <= k_; ++i) add_memory(i, node.moments[at(i - 1)], budget);
-    std::map<Stages, std::map<std::int64_t, Wide>> supply;
     for (const Row& r : node.need) {
-      expect(are_stages(r) && std::ranges::binary_search(f_.reads[at(r[2])], r[3]),
+      expect(r[0] <= r[1] && r[1] <= k_ && std::ranges::binary_search(f_.reads[at(r[2])], r[3]),
              "need: not what a task reads in stages");
       run(r[0], r[1])[at(r[2])] += r[4];
-      supply[{r[0], r[1]}][r[3]] += r[4];
+      add_supply(r);
     }
     for (const Row& r : node.keep) {
-      expect(are_stages(r) && r[0] < r[2] && r[2] <= r[1] + 1 && (r[2] <= k_ || f_.output[at(r[3])]),
+      expect(r[0] < r[2] && r[2] <= r[1] + 1 && r[1] <= k_ && (r[2] <= k_ || f_.output[at(r[3])]),
              "keep: not at a moment behind stages, or an output at the end");
       stored(r[2])[at(r[3])] += r[4];
-      supply[{r[0], r[1]}][r[3]] += r[4];
+      add_supply(r);
     }
-    for (const Row& r : node.sum) {
-      expect(are_stages(r), "sum: not stages");
-      run(r[0], r[1])[at(r[2])] += r[3];
-      for (std::int64_t l = r[0]; l <= r[1]; ++l) run(l, l)[at(r[2])] -= r[3];
+    for (const Row& r : node.parts) {
+      expect(std::ranges::adjacent_find(r.begin() + 2, r.end(), std::greater_equal()) == r.end() &&
+                 r.back() <= k_ + 1,
+             "parts: not stages in order");
+      run(r[2], r.back() - 1)[at(r[0])] += r[1];
+      for (std::size_t i = 3; i < r.size(); ++i) run(r[i - 1], r[i] - 1)[at(r[0])] -= r[1];
     }
-    for (const Row& r : node.first) {
-      expect(are_stages(r) && f_.sole[at(r[2])], "first: not stages and a task that every plan runs");
-      sum_ += r[3];
-      run(r[0], r[1])[at(r[2])] -= r[3];
-      for (std::int64_t l = 0; l <= k_; ++l)
-        if (l < r[0] || r[1] < l) run(l, l)[at(r[2])] -= r[3];
-    }
-    for (const auto& [stages, by_buffer] : supply) add_supply(stages.first, stages.second, by_buffer);
   }
 
   Wide least() const {
     Wide sum = sum_;
+    std::vector<Wide> first_runs(f_.duty.size(),
+                                 kMost);  // by required task: what it costs that it is done once
     for (const auto& [key, costs] : costs_) {
       const auto [i, j] = key;
       for (std::size_t x = 0; x < costs.size(); ++x) {
         const bool is_run = i <= j, is_away = i < 0;
-        const bool must = is_run ? surely_runs(i, j, x) : !is_away && m_[at(i)].least[x];
+        const bool must =
+            is_run ? m_[at(i)].after[x] && m_[at(j + 1)].before[x] : !is_away && m_[at(i)].least[x];
         const bool may =
             is_run ? !m_[at(j + 1)].after[x] && !m_[at(i)].over[x] : is_away || m_[at(i)].most[x];
         if (must || (may && costs[x] < 0)) sum += costs[x];
+        if (i != j || f_.duty[x] < 0 || !may) continue;
+        Wide& first = first_runs[at(f_.duty[x])];
+        first = std::min(first, must ? 0 : std::max<Wide>(costs[x], 0));
       }
     }
+    for (std::size_t t = 0; t < first_runs.size(); ++t)
+      if (f_.duty[t] == static_cast<TaskId>(t)) sum += first_runs[t];
     return sum;
   }
 
  private:
-  using Stages = std::pair<std::int64_t, std::int64_t>;
-
   // Of run(i, j, t), by task; of stored(i, b) and away(b), by buffer.
   std::vector<Wide>& run(std::int64_t i, std::int64_t j) { return costs(i, j, f_.reads.size()); }
   std::vector<Wide>& stored(std::int64_t i) { return costs(i, i - 1, f_.bytes.size()); }
@@ -82,13 +81,9 @@ class Ledger {
     list.resize(size);
     return list;
   }
-  bool surely_runs(std::int64_t i, std::int64_t j, std::size_t t) const {
-    return m_[at(i)].after[t] && m_[at(j + 1)].before[t];
-  }
-  bool are_stages(const Row& r) const { return r[0] <= r[1] && r[1] <= k_; }
   // Rounded down: charging less than it costs is always safe.
   Wide units(double seconds) const {
-    return static_cast<Wide>(std::floor(std::min(seconds * scale_, 0x1p60)));
+    return static_cast<Wide>(std::floor(std::min(seconds * scale_, static_cast<double>(kMost))));
   }
 
   // What being away costs; the parts of kWhole by which runs count before the moment and after it.
@@ -113,26 +108,11 @@ class Ledger {
     return {before, after};
   }
 
-  // Rows time and floor.
-  void add_time(const Rows& given, std::pair<Wide, Wide> weights) {
-    std::vector<Wide> floors(f_.duty.size(), kInfinity);  // by required task
-    for (std::int64_t l = 0; l <= k_; ++l) {
-      for (std::size_t t = 0; t < f_.duty.size(); ++t) {
-        Wide& cost = run(l, l)[t];
-        cost = units(f_.problem.tasks[t].seconds) * (l == 0 ? weights.first : weights.second) / kWhole;
-        if (f_.duty[t] < 0) continue;
-        Wide& floor = floors[at(f_.duty[t])];
-        floor = surely_runs(l, l, t) ? 0 : std::min(floor, cost);
-      }
-    }
-    for (const Row& r : given) {
-      expect(f_.duty[at(r[0])] == r[0], "floors: not a required task");
-      floors[at(r[0])] = r[1];
-    }
-    for (std::size_t t = 0; t < f_.duty.size(); ++t) {
-      if (f_.duty[t] == static_cast<TaskId>(t)) sum_ += floors[t];
-      for (std::int64_t l = 0; l <= k_ && f_.duty[t] >= 0; ++l) run(l, l)[t] -= floors[at(f_.duty[t])];
-    }
+  void add_time(std::pair<Wide, Wide> weights) {
+    for (std::int64_t l = 0; l <= k_; ++l)
+      for (std::size_t t = 0; t < f_.reads.size(); ++t)
+        run(l, l)[t] =
+            units(f_.problem.tasks[t].seconds) * (l == 0 ? weights.first : weights.second) / kWhole;
   }
 
   void add_memory(std::int64_t i, const Row& price, Bytes budget) {
@@ -143,13 +123,12 @@ class Ledger {
     for (std::size_t b = 0; b < f_.bytes.size(); ++b) stored(i)[b] += worth(f_.bytes[b]);
   }
 
-  // The right side of rows need and keep, all that are of the same stages together.
-  void add_supply(std::int64_t i, std::int64_t j, const std::map<std::int64_t, Wide>& by_buffer) {
-    for (const auto& [b, y] : by_buffer) {
-      stored(i)[at(b)] -= y;
-      for (const TaskId maker : f_.makers[at(b)]) run(i, j)[at(maker)] -= y;
-      if (!f_.problem.tiers.empty() && i > 0 && !f_.problem.buffers[at(b)].resident) away()[at(b)] -= y;
-    }
+  // The right side of rows need and keep.
+  void add_supply(const Row& r) {
+    const std::int64_t i = r[0], j = r[1], b = r[3], y = r[4];
+    stored(i)[at(b)] -= y;
+    for (const TaskId maker : f_.makers[at(b)]) run(i, j)[at(maker)] -= y;
+    if (!f_.problem.tiers.empty() && i > 0 && !f_.problem.buffers[at(b)].resident) away()[at(b)] -= y;
   }
 
   const Facts& f_;
@@ -157,14 +136,13 @@ class Ledger {
   std::int64_t k_;
   double scale_;
   Wide sum_ = 0;
-  std::map<Stages, std::vector<Wide>> costs_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Wide>> costs_;
 };
 
 class Prover {
  public:
   // `scale`: units a second.
-  Prover(const Problem& problem, const Text& text, double scale)
-      : f_(problem, text.never_first), text_(text), scale_(scale) {}
+  Prover(const Problem& problem, double scale) : f_(problem), scale_(scale) {}
 
   // In units, of the plans for the budget that agree with the decisions so far; infinity: there are none.
   Wide proven(const Node& node, Bytes budget) {
@@ -193,12 +171,11 @@ class Prover {
     const std::vector<bool> none(f_.reads.size()), all(f_.reads.size(), true), there(f_.bytes.size(), true);
     std::vector<Moment> moments{{none, all, none, f_.given, f_.given}};
     for (std::int64_t last = -1; const Row& r : node.moments) {
-      const MomentText& text = text_.moments[at(r[0])];
-      expect(f_.sole[at(text.task)], "a moment is not a task that every plan runs");
-      moments.push_back(first_run(f_, text, decisions_));
+      expect(f_.sole[at(r[0])], "a moment is not a task that every plan runs");
+      moments.push_back(first_run(f_, r[0], decisions_));
       expect(last < 0 || moments.back().before[at(last)],
              "a moment does not surely come after the one before it");
-      last = text.task;
+      last = r[0];
     }
     moments.push_back({f_.sole, none, none, there, there});
     const Wide least = Ledger(f_, std::move(moments), node, budget, node.impossible ? 0 : scale_).least();
@@ -207,7 +184,6 @@ class Prover {
   }
 
   const Facts f_;
-  const Text& text_;
   double scale_;
   std::vector<Decision> decisions_;
 };
@@ -221,7 +197,7 @@ std::string verify_proof(const Problem& problem, const Plan& plan) {
     return "seconds_bound holds for the given order only, which no proof covers";
   try {
     const Text text = read(plan.proof.json, problem);
-    Prover prover(problem, text, std::ldexp(1.0, -text.unit_exponent));
+    Prover prover(problem, std::ldexp(1.0, -text.unit_exponent));
     const Wide units = plan.seconds_bound && text.seconds ? prover.proven(*text.seconds, plan.budget) : 0;
     const double seconds =
         units < kInfinity ? std::ldexp(static_cast<double>(units), text.unit_exponent) : HUGE_VAL;

@@ -14,19 +14,25 @@ inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 void expect(bool holds, const char* what);
 
 struct Facts {
-  Facts(const Problem& problem, const Rows& never_first);
+  explicit Facts(const Problem& problem);
 
   const Problem& problem;
   Bytes resident_bytes = 0;
   std::vector<Bytes> bytes;  // by buffer: what having it live takes, beside those
   std::vector<bool> given, output;
   std::vector<Ids> makers, firsts;  // by buffer: all, and those that may be the first
-  std::vector<Ids> reads,
-      fresh;                // by task: buffers; the latter are those that it makes in storage of their own
-  std::vector<Bytes> held;  // by task: of the budget while it runs, beside what it reads
-  std::vector<Ids> follows, ends;  // by task: whenever it runs, these have run; these have not
-  std::vector<TaskId> duty;        // by task: the required task whose work it does, or -1
-  std::vector<bool> sole;          // by task: required, with nothing instead of it
+  std::vector<Ids> reads, readers;  // by task: buffers; by buffer: tasks
+  std::vector<Ids> starts,
+      fresh;  // by task: buffers that it may be the first to make; makes in storage of their own
+  std::vector<Bytes> held;              // by task: of the budget while it runs, beside what it reads
+  std::vector<Ids> follows, followers;  // by task: whenever it runs, these have run; the opposite
+  std::vector<Ids> ends;                // by task: whenever it runs, these have not
+  std::vector<TaskId> duty;             // by task: the required task whose work it does, or -1
+  std::vector<bool> sole;               // by task: required, with nothing instead of it
+
+ private:
+  void find_runs();
+  void find_firsts();
 };
 
 // What is so in every plan at one moment.
@@ -41,7 +47,7 @@ struct Decision {
   std::int64_t task, other;
   bool holds;
 };
-// When the moment's task first runs, in plans that agree with all of these.
-Moment first_run(const Facts& facts, const MomentText& text, const std::vector<Decision>& decisions);
+// When the task first runs, in plans that agree with all of these.
+Moment first_run(const Facts& facts, std::int64_t task, const std::vector<Decision>& decisions);
 
 }  // namespace tidemark::plan::proof

@@ -18,53 +18,52 @@ class Reader {
  public:
   explicit Reader(const Problem& problem) : p_(problem) {
     size_ = static_cast<double>(problem.tasks.size() + problem.buffers.size()) + 1;
-    for (const Task& task : problem.tasks)
+    makers_.resize(problem.buffers.size());
+    for (const Task& task : problem.tasks) {
       size_ += static_cast<double>(task.reads.size() + task.writes.size());
+      for (const BufferId b : task.writes) ++makers_[static_cast<std::size_t>(b)];
+    }
   }
 
   Text read(Element root) {
-    static constexpr std::string_view kFields[] = {"version",       "never_first", "moments",
-                                                   "unit_exponent", "seconds",     "peak"};
+    static constexpr std::string_view kFields[] = {"version", "unit_exponent", "seconds", "peak"};
     const auto place = [&](std::size_t f) { return Place{"proof", kFields[f]}; };
     // Of another version, whatever else it holds, only the version is said.
     if (Element said; root.at_key(kFields[0]).get(said) == simdjson::SUCCESS) {
       const std::int64_t version = json::read_integer(said, place(0));
-      if (version != 3)
-        json::refuse(Place{"proof"}, fmt::format("version {}, and 3 is what is read; plan again", version));
+      if (version != 4)
+        json::refuse(Place{"proof"}, fmt::format("version {}, and 4 is what is read; plan again", version));
     } else if (root.is_object()) {
       json::refuse(Place{"proof"}, "no version; plan again");
     }
-    // Rows name moments that may stand behind them.
-    std::optional<Element> fields[std::size(kFields)];
-    json::read_object(root, Place{"proof"}, kFields, [&](std::size_t f, Element e) { fields[f] = e; });
-    if (fields[1]) text_.never_first = rows(*fields[1], place(1), "btb");
-    if (fields[2]) {
-      for (const Element moment : json::read_array(*fields[2], place(2)))
-        text_.moments.push_back(read_moment(moment, place(2)));
-    }
-    const std::int64_t exponent = fields[3] ? json::read_integer(*fields[3], place(3)) : 0;
-    if (exponent < -900 || exponent > 900) json::refuse(place(3), "out of range");
-    text_.unit_exponent = static_cast<int>(exponent);
-    if (fields[4]) text_.seconds = read_node(*fields[4], place(4));
-    if (fields[5]) text_.peak = read_node(*fields[5], place(5));
+    json::read_object(root, Place{"proof"}, kFields, [&](std::size_t f, Element e) {
+      if (f == 1) {
+        const std::int64_t exponent = json::read_integer(e, place(f));
+        if (exponent < -900 || exponent > 900) json::refuse(place(f), "out of range");
+        text_.unit_exponent = static_cast<int>(exponent);
+      }
+      if (f == 2) text_.seconds = read_node(e, place(f));
+      if (f == 3) text_.peak = read_node(e, place(f));
+    });
     return std::move(text_);
   }
 
  private:
-  // `fields`: what each number is: a task, a buffer, a moment of the list, or any.
+  // `fields`: what each number is: a task, a buffer, or any; "*": at least these, and any behind them.
   Row row(Element element, const Place& place, std::string_view fields) const {
     Row row;
+    const bool more = fields.back() == '*';
+    if (more) fields.remove_suffix(1);
     for (const Element cell : json::read_array(element, place)) {
       const char kind = row.size() < fields.size() ? fields[row.size()] : '.';
       const std::int64_t most = kind == 't'   ? std::ssize(p_.tasks) - 1
                                 : kind == 'b' ? std::ssize(p_.buffers) - 1
-                                : kind == 'm' ? std::ssize(text_.moments) - 1
                                               : std::int64_t{1} << 60;
       row.push_back(json::read_integer(cell, place));
       if (row.back() < 0 || row.back() > most)
         json::refuse(place, fmt::format("{} is not from 0 to {}", row.back(), most));
     }
-    if (row.size() != fields.size())
+    if (row.size() != fields.size() && (!more || row.size() < fields.size()))
       json::refuse(place, fmt::format("a row of {} numbers, not {}", row.size(), fields.size()));
     return row;
   }
@@ -75,21 +74,14 @@ class Reader {
     return rows;
   }
 
-  MomentText read_moment(Element element, const Place& place) const {
-    static constexpr std::string_view kFields[] = {"task", "after"};
-    MomentText moment;
-    json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
-      if (field == 0) moment.task = json::read_id(e, place, p_.tasks.size());
-      if (field == 1) moment.after = rows(e, place.of("after"), "tt");
-    });
-    if (moment.task < 0) json::refuse(place, "a moment without a task");
-    return moment;
+  // What adding up rows of needs and keeps looks at.
+  void count(const Rows& rows) {
+    for (const Row& r : rows) work_ += static_cast<double>(makers_[static_cast<std::size_t>(r[3])]);
   }
 
   Node read_node(Element element, const Place& place) {
-    static constexpr std::string_view kFields[] = {"order",  "stored", "cases",     "moments",
-                                                   "need",   "keep",   "sum",       "first",
-                                                   "floors", "links",  "impossible"};
+    static constexpr std::string_view kFields[] = {"order", "stored", "cases", "moments",   "need",
+                                                   "keep",  "parts",  "links", "impossible"};
     Node node;
     std::optional<Element> cases;
     json::read_object(element, place, kFields, [&](std::size_t field, Element e) {
@@ -97,14 +89,12 @@ class Reader {
       if (field <= 1 && !node.decision.empty()) json::refuse(here, "an order beside what is stored");
       if (field <= 1) node.decision = row(e, here, field == 0 ? "tt" : "tb");
       if (field == 0) node.by_order = true;
-      if (field == 3) node.moments = rows(e, here, "m..");
-      if (field == 4) node.need = rows(e, here, "..tb.");
-      if (field == 5) node.keep = rows(e, here, "...b.");
-      if (field == 6) node.sum = rows(e, here, "..t.");
-      if (field == 7) node.first = rows(e, here, "..t.");
-      if (field == 8) node.floors = rows(e, here, "t.");
-      if (field == 9) node.links = rows(e, here, "..");
-      if (field == 10) node.impossible = json::read_bool(e, here);
+      if (field == 3) node.moments = rows(e, here, "t..");
+      if (field == 4) count(node.need = rows(e, here, "..tb."));
+      if (field == 5) count(node.keep = rows(e, here, "...b."));
+      if (field == 6) node.parts = rows(e, here, "t...*");
+      if (field == 7) node.links = rows(e, here, "..");
+      if (field == 8) node.impossible = json::read_bool(e, here);
       if (field == 2) cases = e;
     });
     if (node.by_order) ++orders_;
@@ -124,8 +114,9 @@ class Reader {
 
   const Problem& p_;
   Text text_;
-  double size_ = 0;  // of the problem: what one walk looks at
-  int orders_ = 0;   // in force
+  double size_ = 0;                   // of the problem: what one walk looks at
+  std::vector<std::int64_t> makers_;  // by buffer
+  int orders_ = 0;                    // in force
   double work_ = 0;
 };
 

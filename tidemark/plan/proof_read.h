@@ -8,7 +8,7 @@
 
 namespace tidemark::plan::proof {
 
-using Row = std::vector<std::int64_t>;  // as many numbers as the row's name has fields, each from 0 to 2^60
+using Row = std::vector<std::int64_t>;  // as many numbers as a row of its name has, each from 0 to 2^60
 using Rows = std::vector<Row>;
 
 // Of two cases, of which every plan is one; or what is proven of all plans that the cases above it leave.
@@ -16,21 +16,15 @@ struct Node {
   bool by_order = false;
   Row decision;  // [a, b]: a first runs before b, or the opposite; else [t, b]: b is stored when t first runs, or not
   std::vector<Node> cases;  // two, the one in which it is so first; none: what follows counts
-  Rows moments, need, keep, sum, first, floors, links;
+  Rows moments, need, keep, parts, links;
   bool impossible = false;
 };
-struct MomentText {
-  TaskId task = -1;
-  Rows after;
-};
 struct Text {
-  Rows never_first;
-  std::vector<MomentText> moments;
   int unit_exponent = 0;
   std::optional<Node> seconds, peak;
 };
 
-// Throws Error(data) naming the place. Tasks, buffers and moments that rows name are there, and there is not more to do than can be done in some seconds.
+// Throws Error(data) naming the place. Tasks and buffers that rows name are there, and there is not more to do than can be done in some seconds.
 Text read(std::string_view json, const Problem& problem);
 
 }  // namespace tidemark::plan::proof

@@ -20,13 +20,13 @@ namespace {
 
 constexpr double kLeast =
     0.7;  // of the time, for fewer bytes; what is left is for the fastest plan with them
-constexpr double kLeastSeconds = 0.05;  // whatever was given: everything kept would be no answer
-constexpr double kFewBytes = 0.7;    // of that, before packing is asked for each of them
-constexpr double kFewLive = 0.5;     // the same by live bytes alone
-constexpr std::size_t kToPlace = 3;  // of what was found by them
+constexpr double kLeastSeconds = 0.05;   // whatever was given: everything kept would be no answer
+constexpr double kFewBytes = 0.7;        // of that, before packing is asked for each of them
+constexpr double kFewLive = 0.5;         // the same by live bytes alone
+constexpr std::size_t kToPlace = 3;      // of what was found by them
 constexpr std::int32_t kBothWays = 300;  // tasks
-constexpr double kMore = 0.005;      // of the live bytes, for fewer runs
-constexpr double kToKeep = 0.1;      // of the time, for offsets of what keeps everything
+constexpr double kMore = 0.005;          // of the live bytes, for fewer runs
+constexpr double kToKeep = 0.1;          // of the time, for offsets of what keeps everything
 constexpr double kToThin = 0.08, kToPack = 0.08, kToArrange = 0.03;  // of the time, for each
 
 Plan named(const Problem& problem, Plan plan) {
@@ -73,7 +73,7 @@ class Smallest {
       few_bytes();
       solve_below();
     }
-    result_.plan.proof.json = proof_json(values, {}, &peak);
+    result_.plan.proof.json = proof_json({}, &peak);
     result_.plan.seconds_bound.reset();
     fastest();
     result_.plan.budget = result_.budget;

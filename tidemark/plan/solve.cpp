@@ -119,7 +119,7 @@ class Solver {
     plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget_), explain(values, peak));
     if (peak.bytes > budget_) {
       plan.peak_bound = peak.bytes;
-      plan.proof.json = proof_json(values, {}, &peak);
+      plan.proof.json = proof_json({}, &peak);
     } else {
       plan = best_plan();  // the search says what it can reach
     }

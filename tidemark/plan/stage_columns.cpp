@@ -117,7 +117,7 @@ void StageColumns::add_runs(TaskId t) {
   if (seen_[at(t)]) return;
   seen_[at(t)] = true;
   const TaskId duty = v_.duty[at(t)];
-  const bool floor = duty >= 0 && e_.usual_floor(duty) > 0;  // it is open whether a run is the first
+  const bool floor = duty >= 0 && e_.first_is_open(duty);
   double cost = v_.problem.tasks[at(t)].seconds / v_.floor_seconds;
   if (floor && !v_.sole[at(t)]) cost -= v_.floor[at(duty)] / v_.floor_seconds;
   for (int l = floor && v_.sole[at(t)] ? 0 : 1; l <= k_; ++l) {

@@ -79,7 +79,7 @@ std::vector<std::pair<Bytes, TaskId>> StageProgram::over(OpenRuns open) const {
       const bool sure = columns_.ranges(i, i)[at(t)] == StageColumns::Range::one;
       part[at(t)] = sure ? 1 : solved(columns_.run(i, t));
       const bool in_turn =
-          sure || (open == OpenRuns::in_turn && facts_->usual_floor(t) > 0 && part[at(t)] >= kMostly);
+          sure || (open == OpenRuns::in_turn && facts_->first_is_open(t) && part[at(t)] >= kMostly);
       if (in_turn) place[at(t)] = turn;
       if (in_turn || part[at(t)] <= 0) continue;
       for (BufferId v : v_.makes[t]) {

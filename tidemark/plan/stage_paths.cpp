@@ -106,9 +106,9 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
     // What is needed within fewer stages says more.
     const bool one = range[at(t)] == Range::one;
     const bool sure = one && (i == j || c_.ranges(i, j - 1)[at(t)] != Range::one);
-    const bool open = !one && c_.run(i, t) >= 0 &&
-                      (i == j ? c_.facts().usual_floor(t) > 0
-                              : wide_ && c_.first_is_open(t) && value(c_.run(j, t)) > least);
+    const bool open =
+        !one && c_.run(i, t) >= 0 &&
+        (i == j ? c_.facts().first_is_open(t) : wide_ && c_.first_is_open(t) && value(c_.run(j, t)) > least);
     if (one ? !sure : most_[at(t)] <= 0) continue;
     const double needed = sure ? 1 : i == j ? value(c_.run(i, t)) : first_in(i, j, t);
     for (BufferId v : v_.reads[t]) {

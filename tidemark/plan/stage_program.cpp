@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 namespace tidemark::plan {
@@ -185,7 +186,6 @@ Certificate::Leaf StageProgram::leaf(const std::vector<double>& multipliers) con
   double most = 0;
   for (std::size_t r = 0; r < multipliers.size(); ++r) {
     const double seconds = multipliers[r] * v_.floor_seconds;
-    if (rows_[r].kind == Row::Kind::floor) most = std::max(most, seconds);
     if (rows_[r].kind != Row::Kind::path || !(seconds > 0)) continue;
     const StagePath& p = paths_[at(rows_[r].which)];
     if (p.task >= 0) {
@@ -216,14 +216,22 @@ Certificate::Leaf StageProgram::leaf(const std::vector<double>& multipliers) con
   leaf.prices.assign(moments_.size(), 0.0);
   for (const Share& s : needs) leaf.need.push_back({s.i, s.j, s.who, s.value, units(s.seconds)});
   for (const Share& s : keeps) leaf.keep.push_back({s.i, s.j, s.who, s.value, units(s.seconds)});
-  for (const Share& s : sums) leaf.sum.push_back({s.i, s.j, s.who, units(s.seconds)});
-  for (const Share& s : firsts) leaf.first.push_back({s.i, s.j, s.who, units(s.seconds)});
+  const auto all_from = [](int from, int to) {
+    std::vector<std::int32_t> ends(at(to - from + 1));
+    std::iota(ends.begin(), ends.end(), from);
+    return ends;
+  };
+  for (const Share& s : sums) leaf.parts.push_back({s.who, units(s.seconds), all_from(s.i, s.j + 1)});
+  // What surely runs does so in the stages i to j or in one of the others.
+  for (const Share& s : firsts) {
+    std::vector<std::int32_t> ends = all_from(0, columns_.moments() + 1);
+    ends.erase(ends.begin() + s.i + 1, ends.begin() + s.j + 1);
+    leaf.parts.push_back({s.who, units(s.seconds), std::move(ends)});
+  }
   for (std::size_t r = 0; r < multipliers.size(); ++r) {
+    if (rows_[r].kind != Row::Kind::memory) continue;
     const double seconds = std::max(multipliers[r], 0.0) * v_.floor_seconds;
-    if (rows_[r].kind == Row::Kind::floor) leaf.floors.push_back({rows_[r].which, units(seconds)});
-    if (rows_[r].kind == Row::Kind::memory)
-      leaf.prices[at(rows_[r].which - 1)] =
-          part * seconds / static_cast<double>(std::max<Bytes>(o_.budget, 1));
+    leaf.prices[at(rows_[r].which - 1)] = part * seconds / static_cast<double>(std::max<Bytes>(o_.budget, 1));
   }
   return leaf;
 }

@@ -100,7 +100,7 @@ void Values::find_ties(std::span<const Order> orders) {
 }
 
 // Maker m of b is never the first if it reads some y whose every first maker reads b. Were some such m the first of its b, take the earliest run for which that
-// happens in a plan: y was made before it, first by a maker that may be first, which reads b: b was there already. Few rounds, since chains of this are short.
+// happens in a plan: y was made before it, first by a maker that may be first, which reads b: b was there already. In the order of docs/proofs.md, which the verifier has too.
 void Values::find_firsts() {
   std::vector<std::vector<TaskId>> first(problem.buffers.size());
   std::vector<bool> updated(problem.buffers.size());
@@ -114,21 +114,24 @@ void Values::find_firsts() {
     for (const BufferId b : problem.tasks[at(t)].writes)
       updated[at(b)] = updated[at(b)] || read_by[at(b)] == t;
   }
-  bool changed = true;
-  for (int round = 0; std::exchange(changed, false) && round < 8; ++round) {
-    for (BufferId b = 0; b < values(); ++b) {
-      if (given[at(b)] || first[at(b)].size() < 2) continue;
-      const auto needs_b = [&](TaskId maker) { return has(reads[maker], b); };
-      std::erase_if(first[at(b)], [&](TaskId m) {
-        const auto from_b = [&](BufferId y) {
-          return !given[at(y)] && y != b && std::all_of(first[at(y)].begin(), first[at(y)].end(), needs_b);
-        };
-        const auto y = std::find_if(reads[m].begin(), reads[m].end(), from_b);
-        if (y == reads[m].end()) return false;
-        never_first.push_back({b, m, *y});
-        return changed = true;
+  std::vector<BufferId> several;
+  for (BufferId b = 0; b < values(); ++b) {
+    if (first[at(b)].size() > 1) several.push_back(b);
+  }
+  std::stable_sort(several.begin(), several.end(),
+                   [&](BufferId a, BufferId b) { return first[at(a)][0] > first[at(b)][0]; });
+  std::vector<BufferId> asked(problem.buffers.size(), -1);  // by y: for which b last
+  std::vector<bool> only_from_b(problem.buffers.size());    // and the answer
+  for (const BufferId b : several) {
+    const auto reads_b = [&](TaskId maker) { return has(reads[maker], b); };
+    std::erase_if(first[at(b)], [&](TaskId m) {
+      return std::any_of(reads[m].begin(), reads[m].end(), [&](BufferId y) {
+        if (std::exchange(asked[at(y)], b) != b)
+          only_from_b[at(y)] =
+              !given[at(y)] && std::all_of(first[at(y)].begin(), first[at(y)].end(), reads_b);
+        return static_cast<bool>(only_from_b[at(y)]);
       });
-    }
+    });
   }
   for (const auto& list : first) {
     for (const TaskId t : list) firsts.add(t);

@@ -27,7 +27,7 @@ struct Values {
   Csr reads,
       makes;  // by task; no buffer twice; what it reads and writes it does not make: that has to be there
   Csr makers, readers;  // by buffer
-  // By buffer: makers that may be the first. Not behind an update, which finds the buffer there, nor where `never_first` says so.
+  // By buffer: makers that may be the first. Not behind an update, which finds the buffer there, nor where they read what is made from it alone.
   Csr firsts;
   std::vector<BufferId> outputs;  // each once
   // By task: those that have run whenever it does, since it finds what they updated, or by the orders; and the opposite.
@@ -37,13 +37,6 @@ struct Values {
   std::vector<TaskId> duty;
   std::vector<double> floor;  // by required task: the least seconds of those that do its work
   std::vector<bool> sole;     // required, and nothing can run instead
-  // Makers that cannot be the first to make a buffer: they read what can only be made from it.
-  struct NeverFirst {
-    BufferId buffer;
-    TaskId maker;
-    BufferId read;
-  };
-  std::vector<NeverFirst> never_first;
   Bytes resident_bytes = 0;
   double floor_seconds = 0;  // the sum of `floor`
 
