@@ -30,20 +30,21 @@ class Profile {
   void add(std::int32_t first, std::int32_t last, Bytes bytes) {
     if (first > last) return;
     std::size_t l = static_cast<std::size_t>(first + width_), r = static_cast<std::size_t>(last + width_);
-    apply(l, bytes);
-    if (l != r) {
-      apply(r, bytes);
-      while ((l ^ r) != 1) {
-        if ((l & 1) == 0) apply(l ^ 1, bytes);
-        if ((r & 1) == 1) apply(r ^ 1, bytes);
-        l >>= 1;
-        r >>= 1;
-        pull(l);
-        pull(r);
-      }
+    // The most of the two nodes stays at hand: reading back what was just written is what would take the time.
+    Bytes left = apply(l, bytes), right = l == r ? nodes_[l ^ 1].most : apply(r, bytes);
+    while (l != r && (l ^ r) != 1) {
+      // On which side the sibling lies no branch of a processor foresees, so there is none.
+      left = std::max(left, apply(l ^ 1, if_odd(l + 1, bytes)));
+      right = std::max(right, apply(r ^ 1, if_odd(r, bytes)));
+      l >>= 1;
+      r >>= 1;
+      left = nodes_[l].most = left + nodes_[l].sum;
+      right = nodes_[r].most = right + nodes_[r].sum;
     }
     // Where the most of a node stays the same, so does all above it: most changes are far from the summit.
-    while ((l >>= 1) && pull(l)) {
+    for (Bytes most = std::max(left, right); l >>= 1; most = std::max(nodes_[l].most, nodes_[l ^ 1].most)) {
+      most += nodes_[l].sum;
+      if (std::exchange(nodes_[l].most, most) == most) return;
     }
   }
 
@@ -55,8 +56,8 @@ class Profile {
     Bytes left = nodes_[l].most, right = nodes_[r].most;
     if (l != r) {
       while ((l ^ r) != 1) {
-        if ((l & 1) == 0) left = std::max(left, nodes_[l ^ 1].most);
-        if ((r & 1) == 1) right = std::max(right, nodes_[r ^ 1].most);
+        left = std::max(left, nodes_[l ^ 1].most - if_odd(l, kBeyond));
+        right = std::max(right, nodes_[r ^ 1].most - if_odd(r + 1, kBeyond));
         l >>= 1;
         r >>= 1;
         left += nodes_[l].sum;
@@ -84,13 +85,14 @@ class Profile {
   struct Node {
     Bytes most = 0, sum = 0;  // most: over its leaves, with its own sum but not its ancestors'
   };
-  void apply(std::size_t i, Bytes bytes) {
-    nodes_[i].most += bytes;
+  Bytes apply(std::size_t i, Bytes bytes) {
     nodes_[i].sum += bytes;
+    return nodes_[i].most += bytes;
   }
-  bool pull(std::size_t i) {
-    const Bytes most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
-    return std::exchange(nodes_[i].most, most) != most;
+  static constexpr Bytes kBeyond = Bytes{1} << 62;  // more than there can be
+  static Bytes if_odd(std::size_t i, Bytes bytes) { return bytes & -static_cast<Bytes>(i & 1); }
+  void pull(std::size_t i) {
+    nodes_[i].most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most) + nodes_[i].sum;
   }
 
   std::int32_t width_ = 1;
