@@ -54,6 +54,7 @@ class Improve {
   bool may_fit_without(std::int32_t slot) const;
   bool try_remove(std::int32_t slot);
   void collect_extra();
+  std::size_t any_extra();
   void remove_useless(std::vector<BufferId>& freed);
   BufferId any_of(std::span<const BufferId> list);
   void prune_dearest();  // of extra_
