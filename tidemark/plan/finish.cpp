@@ -214,7 +214,6 @@ Plan with_drops(const Problem& problem, std::vector<Step> runs) {
   for (const Step& run : runs) TIDEMARK_CHECK(run.kind == Step::Kind::run, "[finish] a step that is no run");
   Plan plan = Builder(problem, std::move(runs)).build();
   plan.problem = problem.name;
-  plan.problem_hash = hash(problem);
   plan.peak = plan.live_peak;
   return plan;
 }
@@ -314,6 +313,7 @@ void place_at(const Problem& problem, Plan& plan,
 
 Plan finish(const Problem& problem, std::vector<Step> runs, const Options& options) {
   Plan plan = with_drops(problem, std::move(runs));
+  plan.problem_hash = hash(problem);
   plan.budget = options.budget;
   // No budget would help, so it is not infeasible in the sense of the format: there is just no plan.
   if (!plan.reason.empty()) {

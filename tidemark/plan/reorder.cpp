@@ -10,6 +10,7 @@ namespace tidemark::plan {
 namespace {
 constexpr std::int32_t kTogether = 4;  // runs that move as one at most
 constexpr double kSecondsAMove = 5e-7;
+constexpr std::int64_t kBetweenQuestions = 1024;  // moves, whether there is time
 }  // namespace
 
 Reorder::Reorder(const Model& model) : model_(&model), touch_(static_cast<std::size_t>(model.all)) {
@@ -220,6 +221,10 @@ bool Reorder::anneal(const Limits& limits, double hot, double cold, std::int64_t
   std::int64_t listed = -n;  // the move before which `over_` was made
   std::int64_t k = 0;
   for (; k < moves && over > 0; ++k) {
+    if (k % kBetweenQuestions == kBetweenQuestions - 1) {
+      worked(static_cast<double>(kBetweenQuestions), kSecondsAMove);
+      if (limit_ != nullptr && limit_->time_is_up()) break;
+    }
     const auto heat = [&] {
       return hot * std::pow(cold / hot, static_cast<double>(k) / static_cast<double>(moves));
     };
@@ -266,7 +271,7 @@ bool Reorder::anneal(const Limits& limits, double hot, double cold, std::int64_t
     if (keep > 0) over += keep == best_done ? best_change : change;
     if (over < 0.5) over = overflow(limits);
   }
-  worked(static_cast<double>(k), kSecondsAMove);
+  worked(static_cast<double>(k % kBetweenQuestions), kSecondsAMove);
   return overflow(limits) == 0;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tidemark/base/random.h"
+#include "tidemark/plan/cpu_clock.h"
 #include "tidemark/plan/model.h"
 
 namespace tidemark::plan {
@@ -31,12 +32,14 @@ class Reorder {
   // What is over the limits, summed over all moments.
   double overflow(const Limits& limits) const;
   Bytes peak() const;
-  // Anneals from `hot` to `cold` (bytes) in `moves` proposals; stops when nothing is over a limit. True if so.
+  // Anneals from `hot` to `cold` (bytes) in `moves` proposals; stops when nothing is over a limit, or the time is up. True in the first case.
   bool anneal(const Limits& limits, double hot, double cold, std::int64_t moves, Rng& rng);
   // What runs at the fullest moment waits, with what needs it at once, until least is live beside it; so for `most` times, or until that
   // does not help.
   void lower_peak(int most);
   std::vector<TaskId> runs() const;
+  // Of the time. May be null.
+  void set_limit(const Limit* limit) { limit_ = limit; }
 
  private:
   // One making of a buffer and its uses.
@@ -72,6 +75,7 @@ class Reorder {
   void put_off(std::int32_t at);
 
   const Model* model_;
+  const Limit* limit_ = nullptr;
   std::vector<Touch> touch_;  // by task or copy
   std::vector<Run> runs_;     // by place
   std::vector<std::int32_t> lives_of_;

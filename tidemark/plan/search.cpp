@@ -49,6 +49,7 @@ Search::Search(const Model& model, const SearchOptions& options, Limit& limit)
   drops_.set_limit(&limit);
   drops_.set_moves_first(options.reorder);
   improve_.set_limit(&limit);
+  reorder_.set_limit(&limit);
   double bytes = 0;
   for (const Bytes b : model.size) bytes += static_cast<double>(b);
   mean_size_ = std::max(1.0, bytes / std::max(1, model.buffers));

@@ -327,8 +327,9 @@ class Solver {
   }
 
   bool offer_plan_of(const char* planner, double share, Search& search, Bytes live) {
-    const double seconds = options_.effort < 0
-                               ? std::max(least_seconds(problem_), share * options_.time_limit)
+    const double left = kUntilBound * options_.time_limit - limit_.elapsed(),
+                 seconds = options_.effort < 0
+                               ? std::max(least_seconds(problem_), std::min(left, share * options_.time_limit))
                                : options_.time_limit;
     const Plan plan = run_planner(*find_planner(planner), problem_,
                                   {.budget = live,
