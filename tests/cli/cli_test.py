@@ -239,8 +239,8 @@ class Planning(Cli):
         # Where the list fits as it stands, there is a plan.
         false = dict(lie, budget=10**15, smallest_peak=2 * 10**15)
         self.says(NO, "everything kept", "check", self.chain, self.file("false.json", json.dumps(false)))
-        lie["proof"] = {"version": 4, "rows": []}
-        self.says(NO, "version 4", "check", self.chain, self.file("later.json", json.dumps(lie)))
+        lie["proof"] = {"version": 3, "rows": []}
+        self.says(NO, "version 3", "check", self.chain, self.file("earlier.json", json.dumps(lie)))
 
     def test_no_plan_at_any_budget(self):
         # What ends in the tier is larger than it.

@@ -69,7 +69,7 @@ TEST(Refusal, WhoMeetsIsTheProofsOwnStatement) {
     EXPECT_EQ(none.peak_bound, met.bytes);
     EXPECT_EQ(plan::verify_proof(problem, none), "");
     EXPECT_THAT(none.proof.json,
-                testing::ContainsRegex("\"moments\": \\[\n\\{\"task\": " + std::to_string(met.task) + "[,}]"));
+                testing::HasSubstr("\"moments\": [[" + std::to_string(met.task) + ","));
     Bytes sum = plan::resident_bytes(problem) +
                 round_up(problem.tasks[static_cast<std::size_t>(met.task)].workspace, problem.align);
     int layers = 0;
