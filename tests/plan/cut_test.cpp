@@ -6,6 +6,7 @@
 
 #include "mirror.h"
 #include "random_problem.h"
+#include "tidemark/plan/branch.h"
 #include "tidemark/plan/proof.h"
 
 namespace tidemark::plan {
@@ -35,6 +36,39 @@ TEST(Cut, AFlowThatEndsEarlyIsAProofOfLess) {
   EXPECT_GT(less, 20);
 }
 
+// Where there is no time for another split, what was found before it is proven all the same.
+TEST(Branch, ProvesWhatItFoundThoughTheTimeIsUp) {
+  int interrupted = 0, better = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    RandomProblem shape;
+    shape.tasks = 40;
+    shape.tiers = false;
+    const Problem p = random_problem(seed, shape);
+    const Values values(p);
+    const Bytes budget = budget_at(p, 0.6);
+    const BoundResult whole = bound(values, {.budget = budget, .branch = false, .stages = false});
+    if (whole.infeasible || whole.moment < 0) continue;
+    const Evaluation facts(values, {whole.moment}, unit_exponent_for(values.floor_seconds), budget);
+    for (const int splits : {0, 2}) {
+      CutModel model(values, whole.moment);
+      int asked = 0;
+      const Certificate found = branch(values, model, {.budget = budget, .price = whole.price, .go_on = [&] {
+                                                         if (asked++ == splits) model.limit_work(0);
+                                                         return true;
+                                                       }});
+      if (asked <= splits) continue;  // tight before
+      ++interrupted;
+      EXPECT_LE(std::ssize(found.leaves), splits + 1) << seed;
+      double least = std::numeric_limits<double>::infinity();
+      for (const auto& leaf : found.leaves) least = std::min(least, facts.seconds(leaf));
+      EXPECT_GE(least, whole.seconds * (1 - 1e-9)) << seed;
+      better += least > whole.seconds * (1 + 1e-6) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(interrupted, 20);
+  EXPECT_GT(better, 0);
+}
+
 // Two chains that meet in the loss alone: at any other moment the activations of one of them need not be there.
 TEST(Bound, FindsTheFewMomentsAtWhichTowersMeet) {
   constexpr int kLength = 150;
@@ -42,8 +76,9 @@ TEST(Bound, FindsTheFewMomentsAtWhichTowersMeet) {
   p.buffers.push_back({.name = "x", .bytes = 10, .resident = true});
   const auto make = [&](std::vector<BufferId> reads, Bytes bytes, double seconds) {
     p.buffers.push_back({.bytes = bytes});
-    p.tasks.push_back(
-        {.reads = std::move(reads), .writes = {static_cast<BufferId>(p.buffers.size()) - 1}, .seconds = seconds});
+    p.tasks.push_back({.reads = std::move(reads),
+                       .writes = {static_cast<BufferId>(p.buffers.size()) - 1},
+                       .seconds = seconds});
     return p.tasks.back().writes[0];
   };
   std::vector<BufferId> made[2];

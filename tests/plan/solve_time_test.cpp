@@ -142,6 +142,30 @@ TEST(Solve, IsNoWorseThanGreedyInALargeProblemWithLittleTime) {
   }
 }
 
+// Many values that are made from the end of a chain that is given up: to rank them goes all the way back for each.
+TEST(Greedy, HearsItsLimitWhileItRanks) {
+  constexpr int n = 40'000;
+  Problem p;
+  p.buffers = {{.bytes = 10, .resident = true}};
+  const auto make = [&](std::vector<BufferId> reads, double seconds) {
+    const auto b = static_cast<BufferId>(p.buffers.size());
+    p.buffers.push_back({.bytes = 100});
+    p.tasks.push_back({.reads = std::move(reads), .writes = {b}, .seconds = seconds});
+    return b;
+  };
+  std::vector<BufferId> chain{0}, heads;
+  for (int i = 0; i < n; ++i) chain.push_back(make({chain.back()}, 1 - 0.5 * i / n));
+  for (int i = 0; i < n; ++i) heads.push_back(make({chain.back()}, 5e4));
+  BufferId gradient = 0;
+  for (int i = n; i-- > 0;) gradient = make({gradient, heads[static_cast<std::size_t>(i)]}, 2);
+  for (int i = n; i-- > 0;) gradient = make({gradient, chain[static_cast<std::size_t>(i)]}, 2);
+  p.outputs = {gradient};
+  const Options options{.budget = budget_at(p, 0.6), .time_limit = 0.6, .offsets = false, .bounds = false};
+  const double begin = process_seconds();
+  run_planner(*find_planner("greedy"), p, options);
+  EXPECT_LT(process_seconds() - begin, 1.5);  // it takes half a second; without a look at the clock, many
+}
+
 // A task may read or write as many buffers as there are; nothing looks through all of them for each.
 TEST(Solve, TasksMayHaveVeryManyBuffers) {
   constexpr int n = 200'000;

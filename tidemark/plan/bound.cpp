@@ -93,10 +93,9 @@ class Search {
       result_.price = o_.price;
       if (!v_.problem.tiers.empty()) {
         weigh_links();
-      } else if (o_.moment >= 0) {
-        look_at(o_.moment);
       } else {
-        scan();
+        if (o_.moment >= 0) look_at(o_.moment);
+        if (o_.moment < 0 || o_.scan) scan();
       }
       if (result_.moment >= 0 && !result_.infeasible && split_by_order()) return;
       if (result_.moment >= 0 && !result_.infeasible) branch_somewhere();
@@ -294,10 +293,19 @@ class Search {
     return static_cast<std::int64_t>(rate * std::clamp(o_.time_limit, 0.05, 1e3));
   }
 
+  // All that is left, but for what the proof of the best moment so far takes: without that it is worth nothing.
+  Limit until_proof() const {
+    constexpr double kAgain = 1.5;  // times what the look took
+    const double left = limit_.left();
+    return limit_.rest(left > 0 ? std::max(0.0, 1 - kAgain * look_seconds_ / left) : 0);
+  }
+
   void look_at(TaskId t) {
-    if (tried_.count(t) != 0 || !more_time()) return;
+    const Limit limit = until_proof();
+    if (tried_.count(t) != 0 || !more_time() || limit.time_is_up()) return;
+    const double begun = limit_.elapsed();
     CutModel model(v_, t);
-    model.limit_work(work_limit(), &limit_);
+    model.limit_work(work_limit(), &limit);
     model.set_links(links_);
     Try& entry = tried_[t];
     const Cut c =
@@ -312,6 +320,7 @@ class Search {
     result_.seconds = c.seconds;
     result_.moment = t;
     result_.price = c.price;
+    look_seconds_ = limit_.elapsed() - begun;
   }
 
   // How much the streams of the tiers count. What they give is concave in the weights, so a search by pattern finds good
@@ -385,8 +394,9 @@ class Search {
   double screen(TaskId t) {
     const auto [entry, fresh] = screened_.try_emplace(t, 0.0);
     if (!fresh) return entry->second;
+    const Limit limit = until_proof();
     CutModel model(v_, t);
-    model.limit_work(work_limit(), &limit_);
+    model.limit_work(work_limit(), &limit);
     model.set_links(links_);
     ++result_.cuts;
     return entry->second = model.cut(result_.price, o_.budget).seconds;
@@ -453,12 +463,11 @@ class Search {
     constexpr std::int64_t kGrid = 16;
     std::int64_t step = std::max<std::int64_t>(1, (last + 1) / kGrid);
     const bool few = v_.tasks() < 4000 && o_.price == 0;
-    for (std::int64_t i = step / 2; i <= last && may_screen(0.5); i += step) {
-      if (few || result_.moment < 0) {
-        look_at(moment(i));
-      } else if (screen(moment(i)) > result_.seconds) {
-        look_at(moment(i));
-      }
+    // Every second of what is left each time, so that little time sees all of it coarsely.
+    for (std::int64_t apart = 2 * kGrid * step; apart >= step; apart /= 2) {
+      const std::int64_t first = step / 2 + (apart > step ? apart / 2 : 0);
+      for (std::int64_t i = first; i <= last && may_screen(0.5); i += apart)
+        if (few || result_.moment < 0 || screen(moment(i)) > result_.seconds) look_at(moment(i));
     }
     // Where parts of a program do not wait for each other (towers that meet in the loss), few moments prove anything.
     for (std::int64_t finer = step / 2; finer > 0 && result_.moment < 0 && may_screen(0.5); finer /= 2)
@@ -478,6 +487,7 @@ class Search {
         }
       }
     }
+    result_.hurried = !may_screen(0.7) && !result_.infeasible;
     for (const TaskId center : {result_.moment, fullest}) {
       const std::int64_t here = place(center);
       for (std::int64_t i = here - 1, k = here + 1; here - i <= 64 && may_screen(0.3); --i, ++k) {
@@ -511,6 +521,7 @@ class Search {
   std::vector<Bytes> live_;
   std::vector<TaskId> moments_;           // with something to prove
   std::vector<Certificate::Link> links_;  // with tiers
+  double look_seconds_ = 0;               // that the look at the best moment took
   std::map<TaskId, Try> tried_;
   std::map<TaskId, double> screened_;
   Certificate certificate_;         // of this case, while it is looked for

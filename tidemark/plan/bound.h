@@ -21,9 +21,10 @@ struct BoundOptions {
   std::int64_t effort = 20'000;
   // A plan that is known: a bound that reaches it is not raised further.
   double known_seconds = std::numeric_limits<double>::infinity();
-  // Where a bound was best before, and the price of a byte there: no other moment is looked for. -1: the best is.
+  // Where a bound was best before, and the price of a byte there: no other moment is looked for, but with `scan`. -1: the best is.
   TaskId moment = -1;
   double price = 0;
+  bool scan = false;
   bool branch = true;
   bool stages = true;  // several moments at once
   bool orders = true;  // cases by which of two tasks first runs before the other
@@ -39,6 +40,7 @@ struct BoundResult {
   double floor_seconds = 0;  // every task once, the cheapest way: the bound without a budget
   bool infeasible = false;   // no plan exists: at `moment`, more than the budget is live
   TaskId moment = -1;        // where the best bound comes from
+  bool hurried = false;      // there was no time to look at all the moments that might be better
   double price = 0;          // of a byte there: the seconds that one more byte could save at most
   // Best bound first, at different moments; `less` fits the budget, `more` is the next that does not.
   struct Choice {

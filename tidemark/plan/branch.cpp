@@ -14,7 +14,7 @@ struct Node {
   bool stored = false;
   double seconds = 0, price = 0;
   std::vector<BufferId> choices;  // on what to split it next; none: it is tight
-  int left = -1;                 // children: left does not store, left + 1 does
+  int left = -1;                  // children: left does not store, left + 1 does
 };
 
 constexpr std::size_t kTries = 3;
@@ -31,7 +31,7 @@ class Tree {
     for (int leaves = 1; leaves < o_.leaves; ++leaves) {
       const int worst = lowest_leaf(nodes_);
       if (nodes_[at(worst)].choices.empty() || nodes_[at(worst)].seconds >= o_.enough || !o_.go_on()) break;
-      split(worst);
+      if (!split(worst)) break;
     }
     return certificate();
   }
@@ -74,8 +74,8 @@ class Tree {
   }
 
   // Tries to split on the largest few and keeps the split that lifts its lower child most: fewer, better
-  // leaves.
-  void split(int parent) {
+  // leaves. False, and the parent stays a leaf: there was no time for that.
+  bool split(int parent) {
     const std::vector<int> above = path(parent);
     const std::vector<BufferId> choices = nodes_[at(parent)].choices;
     std::pair<Node, Node> best;
@@ -88,6 +88,7 @@ class Tree {
         n.value = choices[c];
         n.stored = stored;
         n.choices = solve(n, above);
+        if (!m_.complete()) return false;
       }
       const double low = std::min(children.first.seconds, children.second.seconds);
       const double high = std::max(children.first.seconds, children.second.seconds);
@@ -101,6 +102,7 @@ class Tree {
     nodes_[at(parent)].left = static_cast<int>(nodes_.size());
     nodes_.push_back(std::move(best.first));
     nodes_.push_back(std::move(best.second));
+    return true;
   }
 
   Certificate certificate() {
@@ -117,6 +119,7 @@ class Tree {
         continue;
       }
       enter(node);
+      m_.allow_again();
       Certificate::Leaf leaf;
       if (nodes_[at(node)].seconds == std::numeric_limits<double>::infinity()) {
         m_.least_stored(&leaf);

@@ -332,7 +332,7 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
     if (less != nullptr) *less = r;
   };
   report(left, left);
-  if (left.bytes <= budget) return found;
+  if (!flow_.complete() || left.bytes <= budget) return found;
   Cut right;
   right.extra = most_extra_ * weight_after_;
   right.bytes = forced_ + decided_;
@@ -341,6 +341,7 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
       right.extra += static_cast<double>(away_[at(need.value)]) / scale_;
   }
   if (has_unmakeable_ && !movable_) right = least_stored();
+  if (!flow_.complete()) return found;
   if (right.bytes > budget) {
     found.seconds = kInfinity;
     report(left, right);

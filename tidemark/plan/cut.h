@@ -19,7 +19,7 @@ struct Cut {
   Bytes bytes = 0;     // live at the moment with this choice, all that must be there counted
   std::vector<BufferId> away;    // in a tier at the moment, and fetched later
   std::vector<BufferId> stored;  // beside what the task reads and writes
-  std::vector<TaskId> again;    // what runs after the moment though it has run before
+  std::vector<TaskId> again;     // what runs after the moment though it has run before
 };
 
 // Why the bound holds for any order and every feature: docs/proofs.md. In short: at the moment, what is live
@@ -52,6 +52,8 @@ class TIDEMARK_API CutModel {
   int cuts_made() const { return cuts_made_; }
   // Ends flows early, once for all: their multipliers are proofs all the same, their cuts are not the least.
   void limit_work(std::int64_t arcs, const Limit* limit = nullptr) { flow_.limit_work(arcs, limit); }
+  // As much work again as was done so far, whatever the clock says: for what came to its end before.
+  void allow_again() { flow_.allow_again(); }
   bool complete() const { return flow_.complete(); }
 
   // The flow of the last cut as a leaf of a certificate; its decisions in no order of a tree.

@@ -10,7 +10,8 @@ namespace tidemark::plan {
 
 namespace {
 constexpr double kSecondsAnArc = 1e-8;
-constexpr int kLarge = 200'000;  // nodes: from one look at the clock to the next takes some hundredths of a second
+constexpr int kLarge =
+    200'000;  // nodes: from one look at the clock to the next takes some hundredths of a second
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
@@ -130,6 +131,7 @@ MinCut::Flow MinCut::solve() {
     }
     block();
   }
+  work_done_ += before - work_left_;
   worked(static_cast<double>(before - work_left_), kSecondsAnArc);
   return value_;
 }

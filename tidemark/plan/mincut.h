@@ -33,6 +33,8 @@ class TIDEMARK_API MinCut {
     work_left_ = arcs;
     limit_ = limit;
   }
+  // As much work again as was done so far, whatever the clock says: for what came to its end before.
+  void allow_again() { limit_work(work_done_); }
   bool complete() const { return complete_; }
 
   // After solve: the smallest source side of a minimum cut, and the flow.
@@ -60,7 +62,7 @@ class TIDEMARK_API MinCut {
   std::vector<Arc> arcs_;  // by node, arcs_[first_[v]] .. arcs_[first_[v + 1]]
   std::vector<int> first_, level_, next_, queue_, path_;
   bool indexed_ = false, too_much_ = false, complete_ = true;
-  std::int64_t work_left_ = std::int64_t{1} << 62;
+  std::int64_t work_left_ = std::int64_t{1} << 62, work_done_ = 0;
   const Limit* limit_ = nullptr;
   Flow value_ = 0;
 };

@@ -328,9 +328,9 @@ class Solver {
 
   bool offer_plan_of(const char* planner, double share, Search& search, Bytes live) {
     const double left = kUntilBound * options_.time_limit - limit_.elapsed(),
-                 seconds = options_.effort < 0
-                               ? std::max(least_seconds(problem_), std::min(left, share * options_.time_limit))
-                               : options_.time_limit;
+                 seconds = options_.effort < 0 ? std::max(least_seconds(problem_),
+                                                          std::min(left, share * options_.time_limit))
+                                               : options_.time_limit;
     const Plan plan = run_planner(*find_planner(planner), problem_,
                                   {.budget = live,
                                    .time_limit = seconds,
@@ -538,6 +538,7 @@ class Solver {
       if (has_plan) o.known_seconds = plan.seconds;
       o.moment = bound_.moment;
       o.price = bound_.price;
+      o.scan = bound_.hurried;
       o.go_on = [&] { return go_on("bound", has_plan ? plan.seconds : best_); };
       BoundResult last = bound(problem_, o);
       if (last.infeasible || last.seconds >= bound_.seconds || bound_.proof.json.empty())

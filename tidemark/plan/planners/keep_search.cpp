@@ -9,6 +9,7 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
+constexpr std::size_t kBetweenLooks = 16;  // values
 constexpr double kToFinish = 7;  // times what it takes to score a set: what its plan takes with its check
 
 }  // namespace
@@ -68,13 +69,18 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
   const auto per_byte = [&](std::size_t i) {
     return cost(i) / static_cast<double>(std::max<Bytes>(1, problem_->size(outline_.activations[i])));
   };
+  // Those that are kept, or are not, the least first. False: the time was up; with long ways back each takes as long as a pass over all tasks.
   std::vector<std::pair<double, std::size_t>> ratio;
-  while (now.peak > budget && !late()) {
+  const auto rank = [&](bool kept, const auto& value) {
     ratio.clear();
-    for (std::size_t i = 0; i < size(); ++i)
-      if (keep[i]) ratio.push_back({per_byte(i), i});
-    if (ratio.empty()) break;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (i % kBetweenLooks == 0 && late()) return false;
+      if (static_cast<bool>(keep[i]) == kept) ratio.push_back({value(i), i});
+    }
     std::sort(ratio.begin(), ratio.end());
+    return true;
+  };
+  while (now.peak > budget && rank(true, per_byte) && !ratio.empty()) {
     // Half of what is missing before the costs are looked at again.
     Bytes given = 0;
     for (const auto& [_, i] : ratio) {
@@ -85,15 +91,13 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
     now = score(keep);
   }
   if (now.peak > budget) {
+    if (late()) return keep;
     // Giving up much at once means making much at once. One by one instead, only what does not raise the peak.
     keep.assign(size(), 1);
     now = score(keep);
     for (bool changed = true; changed && now.peak > budget;) {
       changed = false;
-      ratio.clear();
-      for (std::size_t i = 0; i < size(); ++i)
-        if (keep[i]) ratio.push_back({per_byte(i), i});
-      std::sort(ratio.begin(), ratio.end());
+      if (!rank(true, per_byte)) break;
       for (const auto& [_, i] : ratio) {
         if (now.peak <= budget || late()) break;
         keep[i] = 0;
@@ -105,10 +109,7 @@ Keep KeepSearch::greedy(Bytes budget, const Limit& limit) const {
     }
     if (now.peak > budget) return keep;
   }
-  ratio.clear();
-  for (std::size_t i = 0; i < size(); ++i)
-    if (!keep[i]) ratio.push_back({-cost(i), i});
-  std::sort(ratio.begin(), ratio.end());
+  if (!rank(false, [&](std::size_t i) { return -cost(i); })) return keep;
   for (const auto& [_, i] : ratio) {
     if (late()) break;
     keep[i] = 1;
