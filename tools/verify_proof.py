@@ -75,7 +75,7 @@ class Facts:
 Moment = namedtuple("Moment", "before after over least most")
 
 
-def first_run(f, task, decisions):
+def first_run(f, task, decisions, budget):
     """The moment when a task first runs, in every plan that agrees with the decisions."""
     expect(task in f.sole, "a moment is not a task that every plan runs")
     ties, before, todo = defaultdict(set), set(), [task]
@@ -98,8 +98,9 @@ def first_run(f, task, decisions):
         waiting -= can_run
     over = {t for t, ends in enumerate(f.ends) if (f.once[t] and t in before) or ends & before}
     kept, gone = ({b for by_order, t, b, holds in decisions if not by_order and t == task and holds == stored} for stored in (True, False))
-    most = there - f.fresh[task] | f.reads[task]
-    return Moment(before, waiting | {task}, over, (f.reads[task] | kept) - gone, (most | kept) - gone)
+    least, most = (f.reads[task] | kept) - gone, (there - f.fresh[task] | f.reads[task] | kept) - gone
+    room = budget - f.held[task] - sum(f.size[b] for b in least)
+    return Moment(before, waiting | {task}, over, least, {b for b in most if b in least or f.size[b] <= room})
 
 
 def rows(node, name, width, more=False):
@@ -177,7 +178,7 @@ def proven(f, node, budget, scale, decisions=()):
     start, end = Moment(set(), set(range(len(f.reads))), set(), f.given, f.given), Moment(f.sole, set(), set(), everything, everything)
     listed = rows(node, "moments", 3)
     expect(not listed or (budget >= 0 and (len(listed) == 1 or not f.tiers)), "moments: without a budget, or several beside tiers")
-    moments = [first_run(f, task, decisions) for task, _, _ in listed]
+    moments = [first_run(f, task, decisions, budget) for task, _, _ in listed]
     expect(all(task in later.before for (task, _, _), later in zip(listed, moments[1:])), "a moment does not surely come after the one before it")
     impossible = node.get("impossible", False)
     least = added_up(f, [start, *moments, end], node, [(f.held[task], p, s) for task, p, s in listed], budget, 0 if impossible else scale)

@@ -36,6 +36,36 @@ TEST(Cut, AFlowThatEndsEarlyIsAProofOfLess) {
   EXPECT_GT(less, 20);
 }
 
+// At `step` 14 bytes are taken: no part of `kept` has room in the 2 of 16 that are left, however little a byte costs; and of 8 beside `other` neither.
+TEST(Cut, WhatHasNoRoomIsNotStoredInPart) {
+  Problem p;
+  p.buffers = {{.name = "in", .resident = true}, {.name = "kept", .bytes = 8}, {.name = "other", .bytes = 3},
+               {.name = "small", .bytes = 1},    {.name = "x", .bytes = 10},   {.name = "y", .bytes = 4},
+               {.name = "out", .bytes = 1}};
+  p.tasks = {{.name = "make", .reads = {0}, .writes = {1}, .seconds = 10},
+             {.name = "other", .reads = {1}, .writes = {2}, .seconds = 4},
+             {.name = "shrink", .reads = {1, 2}, .writes = {3}, .seconds = 1},
+             {.name = "grow", .reads = {3}, .writes = {4}, .seconds = 1},
+             {.name = "step", .reads = {4}, .writes = {5}, .seconds = 1},
+             {.name = "last", .reads = {1, 2, 5}, .writes = {6}, .seconds = 1}};
+  p.outputs = {6};
+  ASSERT_EQ(verify(p), "");
+  const auto extra = [&](Bytes budget, bool branch) {
+    const BoundResult r = bound(p, {.budget = budget, .branch = branch, .stages = false, .orders = false});
+    Plan claim;
+    claim.budget = budget;
+    claim.seconds_bound = r.seconds;
+    claim.proof = r.proof;
+    EXPECT_EQ(verify_proof(p, claim), "");
+    return r.seconds - r.floor_seconds;
+  };
+  EXPECT_NEAR(extra(16, false), 14, 1e-9) << "neither has room";
+  EXPECT_NEAR(extra(17, false), 10, 1e-9) << "the smaller one has";
+  EXPECT_NEAR(extra(22, false), 3.75, 1e-9) << "either has, and both in part";
+  EXPECT_NEAR(extra(22, true), 4, 1e-9) << "beside one the other has none";
+  EXPECT_NEAR(extra(25, false), 0, 1e-9) << "both have";
+}
+
 // Where there is no time for another split, what was found before it is proven all the same.
 TEST(Branch, ProvesWhatItFoundThoughTheTimeIsUp) {
   int interrupted = 0, better = 0;

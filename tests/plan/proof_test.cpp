@@ -17,6 +17,8 @@
 namespace tidemark::plan {
 namespace {
 
+constexpr Bytes kAnyBudget = Bytes{1} << 60;
+
 TEST(Proof, a_claim_beyond_the_proof_is_refused) {
   const Problem p = mirror(10);
   const BoundResult r = bound(p, {.budget = 610, .time_limit = 1e9, .effort = 2000});
@@ -339,11 +341,11 @@ TEST(Proof, what_an_update_is_between_runs_before_it_or_behind) {
   ASSERT_EQ(verify(p), "");
   using Which = std::vector<bool>;
   const proof::Facts facts(p);
-  const proof::Moment at_update = proof::first_run(facts, 2, {});
+  const proof::Moment at_update = proof::first_run(facts, 2, {}, kAnyBudget);
   EXPECT_EQ(at_update.before, (Which{1, 1, 0, 0, 0, 0})) << "what reads the old version has run";
   EXPECT_EQ(at_update.after, (Which{0, 0, 1, 1, 0, 1})) << "what reads or makes the new one has not";
   EXPECT_EQ(at_update.over, (Which{0, 0, 0, 0, 0, 0}));
-  const proof::Moment at_late = proof::first_run(facts, 3, {});
+  const proof::Moment at_late = proof::first_run(facts, 3, {}, kAnyBudget);
   EXPECT_EQ(at_late.before, (Which{1, 1, 1, 0, 0, 0}));
   EXPECT_EQ(at_late.after, (Which{0, 0, 0, 1, 0, 0})) << "\"again\" makes the new version too, and may have";
   EXPECT_EQ(at_late.over, (Which{1, 1, 1, 0, 0, 0})) << "nothing of the old version any more";
@@ -407,8 +409,8 @@ TEST(Proof, an_inverse_is_never_the_first_to_make_a_value) {
   using Which = std::vector<bool>;
   const proof::Facts facts(p);
   EXPECT_EQ(facts.firsts, (std::vector<proof::Ids>{{}, {0}, {1}, {2}}));
-  EXPECT_EQ(proof::first_run(facts, 1, {}).after, (Which{0, 1, 1, 1, 1}));
-  EXPECT_EQ(proof::first_run(facts, 2, {}).before, (Which{1, 1, 0, 0, 0}));
+  EXPECT_EQ(proof::first_run(facts, 1, {}, kAnyBudget).after, (Which{0, 1, 1, 1, 1}));
+  EXPECT_EQ(proof::first_run(facts, 2, {}, kAnyBudget).before, (Which{1, 1, 0, 0, 0}));
   // What can be had without it may be the first.
   p.tasks[4].reads = {0};
   EXPECT_EQ(proof::Facts(p).firsts, (std::vector<proof::Ids>{{}, {0, 3}, {1, 4}, {2}}));
@@ -416,7 +418,7 @@ TEST(Proof, an_inverse_is_never_the_first_to_make_a_value) {
 
 // What the verifier finds in a problem is what the bounds, which share no code with it, begin with.
 TEST(Proof, facts_are_those_of_the_bounds) {
-  int tied = 0, over = 0;
+  int tied = 0, over = 0, without_room = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Problem p = random_problem_of_any_kind(seed, 14);
     const proof::Facts facts(p);
@@ -435,11 +437,18 @@ TEST(Proof, facts_are_those_of_the_bounds) {
         }
         const Values values(p, held);
         const Moment moment(values, task);
-        const proof::Moment found = proof::first_run(facts, task, decisions);
+        const Bytes budget = moment.held + static_cast<Bytes>(seed % 7) * 20;
+        const proof::Moment found = proof::first_run(facts, task, decisions, budget);
         EXPECT_EQ(found.before, moment.before) << seed;
         EXPECT_EQ(found.after, moment.after) << seed;
         EXPECT_EQ(found.over, moment.over) << seed;
         EXPECT_EQ(found.held, moment.held) << seed;
+        const Evaluation ranges(values, {task}, 0, budget);
+        for (BufferId b = 0; b < std::ssize(p.buffers); ++b) {
+          const std::pair<int, int> range{found.least[proof::at(b)], found.most[proof::at(b)]};
+          EXPECT_EQ(range, ranges.stored_range(1, b)) << seed;
+          without_room += range.second == 0 && !moment.absent[proof::at(b)] && !moment.counts(b) ? 1 : 0;
+        }
         tied += held.empty() ? 0 : 1;
         over += std::ranges::count(found.over, true) > 0 ? 1 : 0;
       }
@@ -447,6 +456,7 @@ TEST(Proof, facts_are_those_of_the_bounds) {
   }
   EXPECT_GT(tied, 1000);
   EXPECT_GT(over, 100);
+  EXPECT_GT(without_room, 1000);
 }
 
 // What is left of a sum in 64 bits, or at a price, is no number of bytes; with fewer bytes there has to be no plan.

@@ -114,7 +114,10 @@ TEST(StagePaths, NoneIsBrokenByAPlan) {
     Rng rng(seed);
     const std::vector<TaskId> moments = in_line(values, rng, 4);
     if (moments.empty()) continue;
-    const StageProgram program(values, moments, {.budget = budget_at(p, 0.5)});
+    Bytes all = 0;  // room for everything
+    for (TaskId t = 0; t < values.tasks(); ++t) all += p.tasks[at(t)].workspace;
+    for (BufferId b = 0; b < values.values(); ++b) all += 2 * p.size(b);
+    const StageProgram program(values, moments, {.budget = all});
     const AnyPlan plan(values, program, rng);
     ++programs;
     again += plan.runs() > static_cast<int>(p.tasks.size());

@@ -80,6 +80,8 @@ Evaluation::Evaluation(const Values& values, const std::vector<TaskId>& moments,
     : values_(values), unit_exponent_(unit_exponent), budget_(budget) {
   for (TaskId t : moments) {
     facts_.emplace_back(values, t);
+    room_.push_back(budget - facts_.back().held);
+    for (BufferId v : values.reads[t]) room_.back() -= values.size[at(v)];
     if (facts_.size() > 1) chain_ = chain_ && facts_.back().before[at(facts_[facts_.size() - 2].task)];
   }
   const int n = values.tasks();
@@ -103,12 +105,12 @@ std::pair<int, int> Evaluation::run_range(int i, int j, TaskId t) const {
   return i > 0 && facts_[at(i - 1)].over[at(t)] ? std::pair{0, 0} : std::pair{0, 1};
 }
 
-std::pair<int, int> Evaluation::stored_range(int i, BufferId v) const {
+std::pair<int, int> Evaluation::stored_range(int i, BufferId v, Bytes room) const {
   if (i == 0) return values_.given[at(v)] ? std::pair{1, 1} : std::pair{0, 0};
   if (i == stages()) return {1, 1};  // an output at the end
   const Moment& m = facts_[at(i - 1)];
   if (has(values_.reads[m.task], v)) return {1, 1};
-  return m.absent[at(v)] || m.counts(v) ? std::pair{0, 0} : std::pair{0, 1};
+  return m.absent[at(v)] || m.counts(v) || values_.size[at(v)] > room ? std::pair{0, 0} : std::pair{0, 1};
 }
 
 double Evaluation::seconds(const Certificate::Leaf& leaf) const {
@@ -191,13 +193,16 @@ double Evaluation::seconds(const Certificate::Leaf& leaf) const {
   }
   for (int i = 0; i <= k + 1; ++i) {
     std::vector<std::pair<BufferId, bool>> decided;
+    Bytes left = i == 0 || i == k + 1 ? 0 : room(i);
     for (const auto& d : leaf.decisions) {
-      if (d.moment == i) decided.emplace_back(d.value, d.stored);
+      if (d.moment != i) continue;
+      decided.emplace_back(d.value, d.stored);
+      if (d.stored) left -= values_.size[at(d.value)];
     }
     std::sort(decided.begin(), decided.end());
     for (BufferId v = 0; v < values_.values(); ++v) {
       if (stored[at(i)][at(v)] == 0) continue;
-      auto range = stored_range(i, v);
+      auto range = stored_range(i, v, left);
       const auto d = std::lower_bound(decided.begin(), decided.end(), std::pair{v, false});
       if (d != decided.end() && d->first == v) range = {d->second ? 1 : 0, d->second ? 1 : 0};
       add(stored[at(i)][at(v)], range);

@@ -85,7 +85,12 @@ class TIDEMARK_API Evaluation {
 
   // Bounds of the unknowns, from what holds in every plan; both 1 or both 0 where it is certain.
   std::pair<int, int> run_range(int i, int j, TaskId t) const;
-  std::pair<int, int> stored_range(int i, BufferId v) const;
+  std::pair<int, int> stored_range(int i, BufferId v) const {
+    return stored_range(i, v, i == 0 || i == stages() ? 0 : room(i));
+  }
+  // Where that much of the budget is left beside what is surely stored: what is larger is not stored.
+  std::pair<int, int> stored_range(int i, BufferId v, Bytes room) const;
+  Bytes room(int i) const { return room_[static_cast<std::size_t>(i - 1)]; }
 
   const std::vector<Moment>& facts() const { return facts_; }
   int stages() const { return static_cast<int>(facts_.size()) + 1; }
@@ -98,6 +103,7 @@ class TIDEMARK_API Evaluation {
   int unit_exponent_;
   Bytes budget_;
   std::vector<Moment> facts_;
+  std::vector<Bytes> room_;  // at each: left of the budget beside the task's run and what it reads
   std::vector<Units> cost_;
   std::vector<bool> first_is_open_;
   bool chain_ = true;

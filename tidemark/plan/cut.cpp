@@ -238,7 +238,8 @@ MinCut::Flow CutModel::capacity_of(const Run& run) const {
 }
 
 bool CutModel::is_away(const Need& need, double price) const {
-  return movable_ && !values_.resident[at(need.value)] &&
+  if (!movable_ || values_.resident[at(need.value)]) return false;
+  return !fits(need) ||
          price * static_cast<double>(values_.size[at(need.value)]) * scale_ >
              static_cast<double>(away_[at(need.value)]);
 }
@@ -281,13 +282,17 @@ Cut CutModel::chosen(double price) const {
 
 Cut CutModel::cut(double price, Bytes budget) {
   ++cuts_made_;
+  budget_ = budget;
   for (const Need& need : needs_) {
     if (!need.storable) continue;
     const double cost = price * static_cast<double>(values_.size[at(need.value)]) * scale_;
     MinCut::Flow capacity = MinCut::kUnlimited >> 5;
     if (cost < static_cast<double>(capacity)) capacity = static_cast<MinCut::Flow>(cost);
     const bool movable = movable_ && !values_.resident[at(need.value)];
-    if (need.decision >= 0) capacity = need.decision == 1 ? 0 : MinCut::kUnlimited;
+    // What cannot be made again and does not fit shows as too many bytes.
+    if (need.decision == 0 || ((movable || need.to != MinCut::kSink) && !fits(need)))
+      capacity = MinCut::kUnlimited;
+    if (need.decision == 1) capacity = 0;
     if (movable && need.decision != 1) capacity = std::min(capacity, away_[at(need.value)]);
     flow_.set_capacity(need.edge, capacity);
   }
@@ -313,10 +318,6 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
     *proof = leaf(1);
     std::erase_if(proof->need, [](const auto& r) { return r.i == 0; });
     std::erase_if(proof->keep, [](const auto& r) { return r.i == 0; });
-    if (movable_) {  // what is wanted later may be fetched: only what is decided counts
-      proof->need.clear();
-      proof->keep.clear();
-    }
     proof->links.clear();
   }
   for (const Run& run : runs_) flow_.set_capacity(run.edge, capacity_of(run));

@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
+
 #include "tidemark/plan/certificate.h"
 #include "tidemark/plan/mincut.h"
 #include "tidemark/plan/values.h"
@@ -89,6 +91,10 @@ class TIDEMARK_API CutModel {
   };
 
   MinCut::Flow capacity_of(const Run& run) const;
+  // Beside what is surely stored.
+  bool fits(const Need& need) const {
+    return values_.size[static_cast<std::size_t>(need.value)] <= budget_ - forced_ - decided_;
+  }
   // In a tier rather than stored, at this price.
   bool is_away(const Need& need, double price) const;
 
@@ -103,6 +109,7 @@ class TIDEMARK_API CutModel {
   std::vector<BufferId> free_;
   std::vector<Shared> shared_;
   Bytes forced_ = 0, decided_ = 0;
+  Bytes budget_ = std::numeric_limits<Bytes>::max();  // asked for last
   bool has_unmakeable_ = false;
   bool movable_ = false;  // there are tiers
   std::vector<Certificate::Link> links_;

@@ -172,7 +172,7 @@ class Prover {
     std::vector<Moment> moments{{none, all, none, f_.given, f_.given}};
     for (std::int64_t last = -1; const Row& r : node.moments) {
       expect(f_.sole[at(r[0])], "a moment is not a task that every plan runs");
-      moments.push_back(first_run(f_, r[0], decisions_));
+      moments.push_back(first_run(f_, r[0], decisions_, budget));
       expect(last < 0 || moments.back().before[at(last)],
              "a moment does not surely come after the one before it");
       last = r[0];

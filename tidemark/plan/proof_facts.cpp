@@ -99,7 +99,7 @@ void Facts::find_firsts() {
     for (const TaskId t : firsts[at(b)]) starts[at(t)].push_back(b);
 }
 
-Moment first_run(const Facts& f, std::int64_t task, const std::vector<Decision>& decisions) {
+Moment first_run(const Facts& f, std::int64_t task, const std::vector<Decision>& decisions, Bytes budget) {
   std::vector<std::pair<std::int64_t, std::int64_t>> orders;  // the first, and what never runs before it has
   for (const Decision& d : decisions)
     if (d.by_order) orders.push_back(d.holds ? std::pair(d.task, d.other) : std::pair(d.other, d.task));
@@ -159,6 +159,10 @@ Moment first_run(const Facts& f, std::int64_t task, const std::vector<Decision>&
   for (const BufferId b : f.reads[at(task)]) m.least[at(b)] = m.most[at(b)] = true;
   for (const Decision& d : decisions)
     if (!d.by_order && d.task == task) m.least[at(d.other)] = m.most[at(d.other)] = d.holds;
+  Bytes room = budget - m.held;
+  for (std::size_t b = 0; b < f.bytes.size(); ++b) room -= m.least[b] ? f.bytes[b] : 0;
+  for (std::size_t b = 0; b < f.bytes.size(); ++b)
+    m.most[b] = m.most[b] && (m.least[b] || f.bytes[b] <= room);
   return m;
 }
 

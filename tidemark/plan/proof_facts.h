@@ -47,7 +47,7 @@ struct Decision {
   std::int64_t task, other;
   bool holds;
 };
-// When the task first runs, in plans that agree with all of these.
-Moment first_run(const Facts& facts, std::int64_t task, const std::vector<Decision>& decisions);
+// When the task first runs, in plans for the budget that agree with all of these.
+Moment first_run(const Facts& facts, std::int64_t task, const std::vector<Decision>& decisions, Bytes budget);
 
 }  // namespace tidemark::plan::proof

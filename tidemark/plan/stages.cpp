@@ -149,11 +149,31 @@ class StageTree {
     return node;
   }
 
+  // What is too large for what is left beside the values that are decided to be stored.
+  std::vector<int> without_room(const std::vector<std::pair<Open, int>>& fixed) const {
+    const StageColumns& columns = p_.columns();
+    std::vector<int> out;
+    for (int i = 1; i <= columns.moments(); ++i) {
+      Bytes room = p_.facts().room(i);
+      for (const auto& [which, value] : fixed)
+        if (which.moment == i && value == 1) room -= columns.values().size[at(which.value)];
+      if (room == p_.facts().room(i)) continue;
+      for (BufferId v = 0; v < columns.values().values(); ++v) {
+        if (columns.stored(i, v) >= 0 && p_.facts().stored_range(i, v, room).second == 0)
+          out.push_back(columns.stored(i, v));
+      }
+    }
+    return out;
+  }
+
   StageProgram::Outcome solve(const std::vector<std::pair<Open, int>>& fixed, const LinearProgram::Basis& from) {
     constexpr StageProgram::Rounds kRounds{.least = 1e-3, .rounds = 1, .ways = 3};
+    const std::vector<int> out = without_room(fixed);
+    for (const int column : out) p_.program().fix(column, 0);
     for (const auto& [which, value] : fixed) p_.program().fix(which.column, value);
     p_.program().start_from(from);
     const StageProgram::Outcome outcome = p_.solve(kRounds);
+    for (const int column : out) p_.program().fix(column, -1);
     for (const auto& [which, value] : fixed) p_.program().fix(which.column, -1);
     return outcome;
   }
