@@ -51,6 +51,10 @@ def bart():
                            encoder_attention_heads=12, decoder_attention_heads=12)
 
 
+def distilbert():
+    return of_transformers("DistilBertForMaskedLM", "DistilBertConfig", lambda m, x: m(input_ids=x).logits, [ids(32, 256)])
+
+
 def clip():
     return of_transformers("CLIPModel", "CLIPConfig", lambda m, x, y: m(input_ids=x, pixel_values=y).logits_per_image, [ids(128, 77), images(128, 224)],
                            parts=("text_config", "vision_config"))

@@ -34,6 +34,61 @@ TEST(ProofOfMoments, several_moments_prove_more_than_one_where_recomputation_nee
   EXPECT_EQ(more > 0, stages_available());  // without HiGHS one moment is all there is, as sound
 }
 
+// A training step whose loss has three tensors of all logits at once, so that nothing of the layers has room beside them: the gradient of the head's weight needs the last
+// layer's values again, either soon, and all layers once more after it, or late, beside the logits' gradient.
+Problem layers_and_head(int layers) {
+  Problem p;
+  const auto buffer = [&](const char* name, Bytes bytes) {
+    p.buffers.push_back({.name = name, .bytes = bytes});
+    return static_cast<BufferId>(p.buffers.size() - 1);
+  };
+  const auto task = [&](const char* name, std::vector<BufferId> reads, const char* makes, Bytes bytes,
+                        double seconds) {
+    const BufferId made = buffer(makes, bytes);
+    p.tasks.push_back({.name = name, .reads = std::move(reads), .writes = {made}, .seconds = seconds});
+    return made;
+  };
+  const BufferId in = buffer("in", 1);
+  p.buffers[0].resident = true;
+  std::vector<BufferId> inner, outer{in};
+  for (int i = 0; i < layers; ++i) {
+    inner.push_back(task("widen", {outer.back()}, "inner", 96, 2));
+    outer.push_back(task("narrow", {inner.back()}, "outer", 24, 2));
+  }
+  const BufferId logits = task("head", {outer.back()}, "logits", 900, 8);
+  const BufferId likely = task("softmax", {logits}, "likely", 900, 3);
+  const BufferId ones = task("ones", {task("loss", {likely}, "loss", 1, 1)}, "ones", 900, 2);
+  const BufferId wrong = task("softmax_back", {likely, ones}, "wrong", 900, 4);
+  BufferId back = task("head_back", {wrong}, "back", 24, 8);
+  p.outputs = {task("head_weight", {outer.back(), wrong}, "of_head", 20, 8)};
+  for (std::size_t i = inner.size(); i-- > 0;) {
+    const BufferId wide = task("narrow_back", {inner[i], back}, "wide", 96, 2);
+    p.outputs.push_back(task("weight", {inner[i], back}, "of_narrow", 4, 2));
+    back = task("widen_back", {wide}, "back", 24, 2);
+    p.outputs.push_back(task("weight", {outer[i], wide}, "of_widen", 4, 2));
+  }
+  return p;
+}
+
+TEST(ProofOfMoments, a_large_gradient_early_or_late_proves_more_by_cases) {
+  if (!stages_available()) GTEST_SKIP() << "built without HiGHS";
+  const Problem p = layers_and_head(24);
+  ASSERT_EQ(verify(p), "");
+  const Bytes budget = 2720;
+  BoundOptions options{.budget = budget, .time_limit = 1e9, .effort = 3000, .branch = false};
+  const BoundResult whole = bound(p, options);
+  options.branch = true;
+  options.leaves = 1;
+  const BoundResult cases = bound(p, options);
+  EXPECT_EQ(whole.proof.json.find("\"order\""), std::string::npos);
+  EXPECT_NE(cases.proof.json.find("\"order\""), std::string::npos);
+  EXPECT_EQ(verify_proof(p, claim(cases, budget)), "");
+  EXPECT_GT(cases.seconds, whole.seconds + 0.02 * cases.floor_seconds);
+  const Plan plan = solve(p, {.budget = budget, .time_limit = 1e9, .effort = 5, .offsets = false});
+  ASSERT_EQ(plan.status == Plan::Status::feasible || plan.status == Plan::Status::optimal, true);
+  EXPECT_LE(cases.seconds, plan.seconds * (1 + 1e-9));
+}
+
 // Where the solution of a program would need more than the budget is where another moment proves more, at one of the first three places as a rule.
 TEST(ProofOfMoments, a_moment_where_the_solution_is_over_the_budget_proves_more) {
   int programs = 0, better = 0;

@@ -19,8 +19,10 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
-constexpr double kShareOfOne = 0.5;       // of the time, for that; the rest is for programs where it does not
-constexpr double kOrderGap = 0.0005;      // likewise, for cases by order to be looked for
+constexpr double kShareOfOne = 0.5;   // of the time, for that; the rest is for programs where it does not
+constexpr double kOrderGap = 0.0005;  // likewise, for cases by order to be looked for
+// For cases by order to be looked for with programs: the gap; what they have to close of it, and of what it is taken to be at most; of the time, to look for them.
+constexpr double kProgramGap = 0.01, kPartOfGap = 0.3, kUnknownGap = 0.1, kOrderShare = 0.6;
 constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the rest is for branching
 constexpr double kUnhurried = 0.15;       // of the time: until then moments that add little are taken too
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
@@ -97,8 +99,8 @@ class Search {
         if (o_.moment >= 0) look_at(o_.moment);
         if (o_.moment < 0 || o_.scan) scan();
       }
-      if (result_.moment >= 0 && !result_.infeasible && split_by_order()) return;
-      if (result_.moment >= 0 && !result_.infeasible) branch_somewhere();
+      if (!result_.infeasible) take(shown_);
+      if (result_.moment >= 0 && !result_.infeasible && (split_by_order(false) || branch_somewhere())) return;
     }
     if (result_.infeasible && !certificate_.orders.empty()) show_impossible();
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
@@ -107,16 +109,18 @@ class Search {
     cases_.push_back(std::move(certificate_));
   }
 
-  // Where the gap is small, at one moment first; else at several, and at one where that may do more.
-  void branch_somewhere() {
+  // Where the gap is small, at one moment first; else at several, and at one where that may do more. True: split by orders after all.
+  bool branch_somewhere() {
     const double single = result_.seconds;
     const bool small = o_.known_seconds - single < kSmallGap * v_.floor_seconds;
     if (small) branch_at_best(o_.stages ? kShareOfOne : 1);
     StageSearch several =
         small && result_.seconds >= o_.known_seconds ? StageSearch() : search_more_moments();
+    if (several.program && split_by_order(true)) return true;
     const bool far = small || result_.seconds > single + kOutOfReach * v_.floor_seconds;
     if (several.program) branch_at_moments(std::move(several.program), far);
     if (certificate_.leaves.empty() || (!far && result_.seconds < o_.known_seconds)) branch_at_best(1);
+    return false;
   }
 
   // A case without plans.
@@ -132,37 +136,54 @@ class Search {
   }
 
   // Every plan is of one case or the other: what is proven of both holds. False: no order of two tasks promises more.
-  bool split_by_order() {
+  bool split_by_order(bool by_programs) {
     constexpr double kShareOfLower = 0.8;  // of what is left; the other has to come up to it, no further
     constexpr std::size_t kMostOrders = 6;
     constexpr int kMostTasks = 4000;  // beyond, the time is for one cut
     if (!o_.orders || !o_.branch || !v_.problem.tiers.empty() || v_.tasks() > kMostTasks ||
         certificate_.orders.size() >= kMostOrders ||
-        o_.known_seconds - result_.seconds < kOrderGap * v_.floor_seconds)
+        o_.known_seconds - result_.seconds < (by_programs ? kProgramGap : kOrderGap) * v_.floor_seconds)
       return false;
-    const std::optional<Order> order = choose_order(
-        v_, held_orders(certificate_.orders),
-        {.budget = o_.budget,
-         .moment = result_.moment,
-         .price = result_.price,
-         .seconds = result_.seconds,
-         .enough = o_.known_seconds,
-         .go_on = [&](int cuts) { return (result_.cuts += cuts) < o_.effort && may_screen(0.4); }});
-    if (!order) return false;
+    OrderOptions options{.budget = o_.budget,
+                         .moment = result_.moment,
+                         .price = result_.price,
+                         .seconds = result_.seconds,
+                         .enough = o_.known_seconds,
+                         .limit = &limit_};
+    std::optional<OrderSplit> split;
+    if (by_programs) {
+      double begun = -1, longest = seconds_of_program();
+      options.go_on = [&, begun, longest](int) mutable {
+        const double now = limit_.elapsed();
+        if (begun >= 0) longest = std::max(longest, now - begun);
+        begun = now;
+        result_.cuts += 2 * cuts_for_program(2);
+        return may_screen(kOrderShare) && now + longest < o_.time_limit;
+      };
+      const double gap = std::min(o_.known_seconds - result_.seconds, kUnknownGap * v_.floor_seconds);
+      split = choose_order_by_programs(v_, held_orders(certificate_.orders), options, kPartOfGap * gap);
+    } else {
+      options.go_on = [&](int cuts) { return (result_.cuts += cuts) < o_.effort && may_screen(0.4); };
+      split = choose_order(v_, held_orders(certificate_.orders), options);
+    }
+    if (!split) return false;
     BoundResult part[2];
     std::vector<Certificate> cases[2];
-    constexpr int kLower = 1;
-    for (const int which : {kLower, 1 - kLower}) {
+    const int lower = split->holds.seconds < split->turned.seconds ? 0 : 1;
+    for (const int which : {lower, 1 - lower}) {
       std::vector<Certificate::Case> orders = certificate_.orders;
-      orders.push_back({*order, which == 1});
+      orders.push_back({split->order, which == 1});
       const Values values(v_.problem, held_orders(orders));
       BoundOptions options = o_;
-      options.moment = -1;  // the hard one may be another in each
-      const double share = which == kLower ? kShareOfLower : 1;
+      options.moment = by_programs ? result_.moment : -1;  // the hard one may be another in each
+      const double share = which == lower ? kShareOfLower : 1;
       options.time_limit = share * std::max(0.0, o_.time_limit - limit_.elapsed());
       options.effort = static_cast<std::int64_t>(share * static_cast<double>(o_.effort - result_.cuts));
-      if (which != kLower) options.known_seconds = std::min(o_.known_seconds, part[kLower].seconds);
+      if (which != lower) options.known_seconds = std::min(o_.known_seconds, part[lower].seconds);
+      const TaskId first = orders.back().holds().first;
       Search search(values, options, std::move(orders));
+      search.also_ = first;
+      search.shown_ = which == 1 ? std::move(split->turned) : std::move(split->holds);
       search.prove();
       result_.cuts += search.result_.cuts;
       part[which] = std::move(search.result_);
@@ -181,10 +202,9 @@ class Search {
   // Worth it only where runs need much of the budget by themselves.
   StageSearch search_more_moments() {
     if (!o_.stages) return {};
-    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .limit = &limit_};
+    StageOptions options{.budget = o_.budget, .enough = o_.known_seconds, .also = also_, .limit = &limit_};
     // What a program costs in seconds, as the programs before show.
-    const double size = 1e-3 * (v_.tasks() + v_.values());
-    double begun = limit_.elapsed(), longest = 3e-3 * size * size;
+    double begun = limit_.elapsed(), longest = seconds_of_program();
     const double until = begun + kProgramsShare * (o_.time_limit - begun);
     options.unhurried = [&] { return limit_.elapsed() < kUnhurried * o_.time_limit; };
     int under_way = 0;
@@ -214,6 +234,12 @@ class Search {
   void set_certificate(Certificate found) {
     found.orders = std::move(certificate_.orders);
     certificate_ = std::move(found);
+  }
+
+  // What a program of few moments costs, about.
+  double seconds_of_program() const {
+    const double size = 1e-3 * (v_.tasks() + v_.values());
+    return 3e-3 * size * size;
   }
 
   // What a program costs, in cuts: it grows with the square of the unknowns.
@@ -521,6 +547,8 @@ class Search {
   std::vector<Bytes> live_;
   std::vector<TaskId> moments_;           // with something to prove
   std::vector<Certificate::Link> links_;  // with tiers
+  TaskId also_ = -1;                      // of a case by order, which may be hard beside the best moment
+  StageBound shown_;                      // of such a case, when it was chosen
   double look_seconds_ = 0;               // that the look at the best moment took
   std::map<TaskId, Try> tried_;
   std::map<TaskId, double> screened_;

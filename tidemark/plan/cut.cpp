@@ -239,9 +239,8 @@ MinCut::Flow CutModel::capacity_of(const Run& run) const {
 
 bool CutModel::is_away(const Need& need, double price) const {
   if (!movable_ || values_.resident[at(need.value)]) return false;
-  return !fits(need) ||
-         price * static_cast<double>(values_.size[at(need.value)]) * scale_ >
-             static_cast<double>(away_[at(need.value)]);
+  return !fits(need) || price * static_cast<double>(values_.size[at(need.value)]) * scale_ >
+                            static_cast<double>(away_[at(need.value)]);
 }
 
 bool CutModel::can_decide(BufferId value) const {

@@ -2,6 +2,7 @@
 #include "tidemark/plan/order_split.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "tidemark/plan/cut.h"
@@ -11,7 +12,10 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::size_t kRuns = 4;  // that need most memory: looked at
+constexpr std::size_t kRuns = 4;            // that need most memory: looked at
+constexpr std::size_t kRunsInPrograms = 2;  // likewise
+// On the longest path from the run, where the other task is looked for: nearer, the run hardly comes late; further, hardly early.
+constexpr std::pair<std::size_t, std::size_t> kPlaces[] = {{4, 8}, {8, 16}, {16, 32}, {2, 4}};
 // Of the floor, above what is proven: by how much the case of the early run is to be above the other, and what is worth a look.
 constexpr double kTarget = 0.015, kLeastGain = 0.002;
 
@@ -20,23 +24,59 @@ class Chooser {
   Chooser(const Values& values, std::vector<Order> orders, const OrderOptions& options)
       : v_(values), orders_(std::move(orders)), o_(options) {}
 
-  std::optional<Order> choose() {
+  std::optional<OrderSplit> choose() {
     const Moment start(v_, o_.moment);
-    std::vector<std::pair<Bytes, TaskId>> runs;
-    for (TaskId t = 0; t < v_.tasks(); ++t) {
-      if (t == o_.moment || !v_.sole[at(t)] || start.before[at(t)] || is_ordered(t)) continue;
-      Bytes bytes = v_.problem.tasks[at(t)].workspace;
-      for (BufferId v : v_.reads[t]) bytes += v_.size[at(v)];
-      for (BufferId v : v_.makes[t]) bytes += v_.size[at(v)];
-      runs.emplace_back(-bytes, t);
+    const std::vector<TaskId> runs = largest_runs(start);
+    for (std::size_t i = 0; i < runs.size() && !best_; ++i) look_at(runs[i], start);
+    return best_;
+  }
+
+  std::optional<OrderSplit> choose_by_programs(double least) {
+    const Moment start(v_, o_.moment);
+    const std::vector<TaskId> runs = largest_runs(start);
+    for (std::size_t i = 0; i < std::min(runs.size(), kRunsInPrograms) && !best_; ++i) {
+      const Moment there(v_, runs[i]);
+      if (!there.before[at(o_.moment)]) continue;
+      const std::vector<TaskId> others = others_on_path(there, start);
+      for (const auto& [from, to] : kPlaces) {
+        if (from >= others.size()) continue;
+        if (!go_on()) return best_;
+        const std::span near(others.begin() + static_cast<std::ptrdiff_t>(from),
+                             others.begin() + static_cast<std::ptrdiff_t>(std::min(to, others.size())));
+        const TaskId other = *std::ranges::max_element(near, {}, [&](TaskId t) { return bytes_of(t); });
+        StageBound holds = program({runs[i], other});
+        if (holds.seconds <= o_.seconds && from == kPlaces[0].first) break;
+        if (holds.seconds < o_.seconds + least) continue;
+        StageBound turned = program({other, runs[i]});
+        if (turned.seconds < o_.seconds + least) continue;
+        least = std::min(holds.seconds, turned.seconds) - o_.seconds;
+        best_ = {{runs[i], other}, std::move(holds), std::move(turned)};
+      }
     }
-    std::sort(runs.begin(), runs.end());
-    runs.resize(std::min(runs.size(), kRuns));
-    for (std::size_t i = 0; i < runs.size() && !best_; ++i) look_at(runs[i].second, start);
     return best_;
   }
 
  private:
+  std::vector<TaskId> largest_runs(const Moment& start) const {
+    std::vector<std::pair<Bytes, TaskId>> runs;
+    for (TaskId t = 0; t < v_.tasks(); ++t) {
+      if (t == o_.moment || !v_.sole[at(t)] || start.before[at(t)] || is_ordered(t)) continue;
+      runs.emplace_back(-bytes_of(t), t);
+    }
+    std::sort(runs.begin(), runs.end());
+    std::vector<TaskId> largest;
+    for (std::size_t i = 0; i < std::min(runs.size(), kRuns); ++i) largest.push_back(runs[i].second);
+    return largest;
+  }
+
+  // What it needs by itself.
+  Bytes bytes_of(TaskId t) const {
+    Bytes bytes = v_.problem.tasks[at(t)].workspace;
+    for (BufferId v : v_.reads[t]) bytes += v_.size[at(v)];
+    for (BufferId v : v_.makes[t]) bytes += v_.size[at(v)];
+    return bytes;
+  }
+
   bool is_ordered(TaskId t) const {
     return std::any_of(orders_.begin(), orders_.end(),
                        [&](const Order& o) { return o.first == t || o.then == t; });
@@ -45,26 +85,32 @@ class Chooser {
   // The later the other task is, the more follows from that it comes first, and the less from that the run does: the latest behind
   // which the run would be as dear as is asked for.
   void look_at(TaskId run, const Moment& start) {
-    const Moment there(v_, run);
-    std::vector<TaskId> others;
-    for (TaskId t : longest_path(start)) {
-      if (t != run && v_.sole[at(t)] && !there.before[at(t)] && !there.after[at(t)]) others.push_back(t);
-    }
+    const std::vector<TaskId> others = others_on_path(Moment(v_, run), start);
     if (others.empty() || !go_on()) return;
     // The first shows whether anything is to be had from this run.
     const double most = cut({run, others[0]}, run), gain = most - o_.seconds;
     if (gain < kLeastGain * v_.floor_seconds) return;
-    best_ = {run, others[0]};
+    best_ = {.order = {run, others[0]}};
     const double target = std::min(o_.enough, o_.seconds + std::min(0.5 * gain, kTarget * v_.floor_seconds));
     for (std::size_t low = 1, high = others.size(); low < high && go_on();) {
       const std::size_t middle = low + (high - low) / 2;
       if (cut({run, others[middle]}, run) < target) {
         high = middle;
       } else {
-        best_ = {run, others[middle]};
+        best_ = {.order = {run, others[middle]}};
         low = middle + 1;
       }
     }
+  }
+
+  // Those that may come before the run at `there` or behind it.
+  std::vector<TaskId> others_on_path(const Moment& there, const Moment& start) const {
+    std::vector<TaskId> others;
+    for (TaskId t : longest_path(start)) {
+      if (t != there.task && v_.sole[at(t)] && !there.before[at(t)] && !there.after[at(t)])
+        others.push_back(t);
+    }
+    return others;
   }
 
   // From the moment on, the tasks of a longest chain of readers: those that end early have little behind them.
@@ -87,28 +133,45 @@ class Chooser {
 
   bool go_on() { return o_.go_on(std::exchange(cuts_, 0)); }
 
-  double cut(Order order, TaskId moment) {
+  Values with(Order order) {
     orders_.push_back(order);
-    const Values values(v_.problem, orders_);
+    Values values(v_.problem, orders_);
     orders_.pop_back();
+    return values;
+  }
+
+  double cut(Order order, TaskId moment) {
+    const Values values = with(order);
     CutModel model(values, moment);
     const double seconds = model.best(o_.budget, o_.enough, nullptr, nullptr, o_.price).seconds;
     cuts_ += model.cuts_made();
     return seconds;
   }
 
+  // What the moment and the task that comes first prove together.
+  StageBound program(Order order) {
+    const Values values = with(order);
+    return bound_stages(values, {o_.moment, order.first}, o_.budget, StageProgramOptions{}.iterations,
+                        o_.limit);
+  }
+
   const Values& v_;
   std::vector<Order> orders_;
   const OrderOptions& o_;
-  std::optional<Order> best_;
+  std::optional<OrderSplit> best_;
   int cuts_ = 0;
 };
 
 }  // namespace
 
-std::optional<Order> choose_order(const Values& values, std::vector<Order> orders,
-                                  const OrderOptions& options) {
+std::optional<OrderSplit> choose_order(const Values& values, std::vector<Order> orders,
+                                       const OrderOptions& options) {
   return Chooser(values, std::move(orders), options).choose();
+}
+
+std::optional<OrderSplit> choose_order_by_programs(const Values& values, std::vector<Order> orders,
+                                                   const OrderOptions& options, double least) {
+  return Chooser(values, std::move(orders), options).choose_by_programs(least);
 }
 
 }  // namespace tidemark::plan

@@ -91,12 +91,16 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
     std::unique_ptr<StageProgram> program;
     StageBound bound;
   };
+  Moments facts(values);
+  std::vector<TaskId> begin{first};
+  if (o.also >= 0 && o.also != first && facts.in_line(first, o.also))
+    begin.insert(o.also < first ? begin.begin() : begin.end(), o.also);
   Try base;
-  base.program = std::make_unique<StageProgram>(values, std::vector<TaskId>{first},
+  base.program = std::make_unique<StageProgram>(values, begin,
                                                 StageProgramOptions{.budget = o.budget, .limit = o.limit});
   if (base.program->solve({}) != Outcome::solved) return found;
   base.bound = bound_of(*base.program);
-  Moments facts(values);
+  if (base.bound.seconds > single) found.best = base.bound;
   Candidates candidates{base.program->over()};
   Try best;  // of the misses
   int programs = 0, little = 0;

@@ -12,6 +12,7 @@ namespace tidemark::plan {
 struct StageOptions {
   Bytes budget = 0;
   double enough = 0;                       // no need to prove more
+  TaskId also = -1;                        // a moment to begin with beside the first, where it is in line
   const Limit* limit = nullptr;            // ends a program under way
   std::function<bool()> unhurried;         // there is time for programs that prove little more
   std::function<bool(int moments)> go_on;  // asked before each program, with its number of moments

@@ -166,7 +166,8 @@ class StageTree {
     return out;
   }
 
-  StageProgram::Outcome solve(const std::vector<std::pair<Open, int>>& fixed, const LinearProgram::Basis& from) {
+  StageProgram::Outcome solve(const std::vector<std::pair<Open, int>>& fixed,
+                              const LinearProgram::Basis& from) {
     constexpr StageProgram::Rounds kRounds{.least = 1e-3, .rounds = 1, .ways = 3};
     const std::vector<int> out = without_room(fixed);
     for (const int column : out) p_.program().fix(column, 0);
