@@ -97,8 +97,10 @@ def first_run(f, task, decisions, budget):
                 more = True
         waiting -= can_run
     over = {t for t, ends in enumerate(f.ends) if (f.once[t] and t in before) or ends & before}
-    kept, gone = ({b for by_order, t, b, holds in decisions if not by_order and t == task and holds == stored} for stored in (True, False))
-    least, most = (f.reads[task] | kept) - gone, (there - f.fresh[task] | f.reads[task] | kept) - gone
+    least, most = set(f.reads[task]), there - f.fresh[task] | f.reads[task]
+    for by_order, t, b, holds in decisions:
+        for stored in (least, most) if not by_order and t == task else ():
+            (stored.add if holds else stored.discard)(b)
     room = budget - f.held[task] - sum(f.size[b] for b in least)
     return Moment(before, waiting | {task}, over, least, {b for b in most if b in least or f.size[b] <= room})
 
@@ -189,11 +191,11 @@ def proven(f, node, budget, scale, decisions=()):
 def verify(problem, plan):
     """Throws Refused, or says what is proven."""
     proof, said, f = plan.get("proof", {}), [], Facts(problem)
-    seconds, peak, unit = plan.get("seconds_bound"), plan.get("peak_bound"), proof.get("unit_exponent", 0)
+    seconds, peak, unit = plan.get("seconds_bound"), plan.get("peak_bound"), int(proof.get("unit_exponent", 0))
     expect(seconds is None or plan.get("bound_order") != "given", "seconds_bound holds for the given order only, which no proof covers")
     expect((seconds is None and peak is None) or (proof.get("version") == 4 and -900 <= unit <= 900), "no proof of version 4")
     if seconds is not None:
-        units = proven(f, proof["seconds"], plan.get("budget", -1), 2.0**-unit) if "seconds" in proof else 0
+        units = proven(f, proof["seconds"], min(int(plan.get("budget", -1)), MOST * 2), 2.0**-unit) if "seconds" in proof else 0
         least = units if units == math.inf else math.ldexp(units, unit)
         expect(seconds <= least + 1e-9 * abs(least), f"seconds_bound is {seconds}, but the proof gives {least}")
         said.append(f"no plan within {plan.get('budget', 'any number of')} bytes takes less than {seconds} s")

@@ -128,6 +128,22 @@ class Proofs(Cli):
                 by_tool, by_program = self.both(problem, {**plan, "proof": json.loads(changed)})
                 self.assertEqual(by_tool, by_program, (model, name, number))
 
+    def test_the_lower_of_two_decisions_about_the_same_counts(self):
+        """With buffer 0 stored, task 2 of this one has no room for its run; with none of it, there is a plan."""
+        problem = {"format": "tidemark-problem", "version": 1, "name": "line", "buffers": [{"bytes": 10}, {"bytes": 1}, {"bytes": 1}], "outputs": [2],
+                   "tasks": [{"reads": [] if i == 0 else [i - 1], "writes": [i], "seconds": 1} for i in range(3)]}
+        self.problem = self.file("problem.json", json.dumps(problem))
+        leaf, impossible = {"moments": [[2, 0, 0]]}, {"impossible": True, "moments": [[2, 1, 0]]}
+
+        def decided(yes, no):
+            return {"stored": [2, 0], "cases": [yes, no]}
+
+        for tree, proven in ((decided(impossible, leaf), True), (decided(leaf, impossible), False), (decided(leaf, decided(impossible, leaf)), True),
+                             (decided(decided(impossible, leaf), leaf), True), (decided(decided(leaf, impossible), leaf), False)):
+            plan = {"format": "tidemark-plan", "version": 1, "status": "timed_out", "steps": [], "budget": 11, "seconds_bound": 3,
+                    "proof": {"version": 4, "unit_exponent": -40, "seconds": tree}}
+            self.assertEqual(self.both(problem, plan), (proven, proven), tree)
+
     def test_it_runs_alone(self):
         plan = self.path("plan.json")
         self.run_it("plan", self.chain, "--budget", "75%", "--time", "100ms", "-o", plan)

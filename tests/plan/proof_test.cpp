@@ -449,6 +449,16 @@ TEST(Proof, facts_are_those_of_the_bounds) {
           EXPECT_EQ(range, ranges.stored_range(1, b)) << seed;
           without_room += range.second == 0 && !moment.absent[proof::at(b)] && !moment.counts(b) ? 1 : 0;
         }
+        // Beside one that is decided to be stored.
+        const auto decided = static_cast<BufferId>(seed % p.buffers.size());
+        decisions.push_back({false, task, decided, true});
+        const proof::Moment beside = proof::first_run(facts, task, decisions, budget);
+        const bool read = found.least[proof::at(decided)];
+        for (BufferId b = 0; b < std::ssize(p.buffers); ++b) {
+          const auto range =
+              ranges.stored_range(1, b, ranges.room(1) - (read ? 0 : facts.bytes[proof::at(decided)]));
+          EXPECT_EQ(beside.most[proof::at(b)], b == decided || range.second == 1) << seed;
+        }
         tied += held.empty() ? 0 : 1;
         over += std::ranges::count(found.over, true) > 0 ? 1 : 0;
       }

@@ -55,19 +55,25 @@ std::vector<TaskId> in_line(const Values& values, Rng& rng, std::size_t most) {
 class AnyPlan {
  public:
   AnyPlan(const Values& values, const StageProgram& program, Rng& rng)
-      : v_(values), p_(program), rng_(rng), x_(at(program.columns().count())), seen_(at(values.tasks())) {
+      : v_(values),
+        p_(program),
+        rng_(rng),
+        x_(at(program.columns().count())),
+        seen_(at(values.tasks())),
+        wanted_(at(values.values())) {
     for (const Buffer& b : v_.problem.buffers) live_.push_back(b.resident);
     for (TaskId t = 0; t < v_.tasks(); ++t) {
       if (v_.problem.tasks[at(t)].optional) continue;
       run(t);
-      for (std::size_t b = 0; b < live_.size(); ++b) {
-        if (!v_.problem.buffers[b].resident && rng_.below(4) == 0) live_[b] = false;
-      }
     }
-    for (BufferId v : v_.outputs) make(v);
+    for (BufferId v : v_.outputs) {
+      make(v);
+      ++wanted_[at(v)];
+    }
   }
   const std::vector<double>& unknowns() const { return x_; }
   int runs() const { return runs_; }
+  Bytes peak() const { return peak_; }
 
  private:
   void make(BufferId v) {
@@ -81,7 +87,10 @@ class AnyPlan {
     run(makers[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(makers.size())))]);
   }
   void run(TaskId t) {
-    for (BufferId v : v_.reads[t]) make(v);
+    for (BufferId v : v_.reads[t]) {
+      make(v);
+      ++wanted_[at(v)];
+    }
     const StageColumns& c = p_.columns();
     if (at(stage_) < p_.moments().size() && t == p_.moments()[at(stage_)] && !seen_[at(t)]) {
       ++stage_;
@@ -91,7 +100,17 @@ class AnyPlan {
     }
     seen_[at(t)] = true;
     ++runs_;
+    Bytes live = v_.resident_bytes + v_.problem.tasks[at(t)].workspace;
+    for (BufferId v = 0; v < v_.values(); ++v) {
+      const bool made = std::ranges::find(v_.makes[t], v) != v_.makes[t].end();
+      live += live_[at(v)] || made ? v_.size[at(v)] : 0;
+    }
+    peak_ = std::max(peak_, live);
     if (c.run(stage_, t) >= 0) x_[at(c.run(stage_, t))] = 1;
+    for (BufferId v : v_.reads[t]) --wanted_[at(v)];
+    for (std::size_t b = 0; b < live_.size(); ++b) {
+      if (!v_.problem.buffers[b].resident && wanted_[b] == 0 && rng_.below(4) != 0) live_[b] = false;
+    }
     for (BufferId v : v_.makes[t]) live_[at(v)] = true;
   }
 
@@ -100,26 +119,40 @@ class AnyPlan {
   Rng& rng_;
   std::vector<double> x_;
   std::vector<bool> live_, seen_;
+  std::vector<int> wanted_;  // by so many runs that wait for others, or at the end
   int stage_ = 0, runs_ = 0;
+  Bytes peak_ = 0;
 };
 
 TEST(StagePaths, NoneIsBrokenByAPlan) {
-  int programs = 0, again = 0, some_rows = 0;
+  int programs = 0, again = 0, some_rows = 0, without_room = 0;
   for (std::uint64_t seed = 1; seed < 400; ++seed) {
     RandomProblem shape;
     shape.tasks = 10 + static_cast<int>(seed % 20);
     shape.tiers = shape.versions = shape.in_place = shape.lossy = shape.once = false;
-    const Problem p = random_problem(seed, shape);
+    Problem p = random_problem(seed, shape);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b)  // some are next to nothing
+      p.buffers[b].bytes = b % 3 == 0 ? 1 : 10'000 * p.buffers[b].bytes;
     const Values values(p);
     Rng rng(seed);
     const std::vector<TaskId> moments = in_line(values, rng, 4);
     if (moments.empty()) continue;
-    Bytes all = 0;  // room for everything
-    for (TaskId t = 0; t < values.tasks(); ++t) all += p.tasks[at(t)].workspace;
-    for (BufferId b = 0; b < values.values(); ++b) all += 2 * p.size(b);
-    const StageProgram program(values, moments, {.budget = all});
+    // The plan does not depend on the budget: first with room for everything, then with no more than it takes.
+    Rng same = rng;
+    const StageProgram roomy(values, moments, {.budget = Bytes{1} << 40});
+    const Bytes peak = AnyPlan(values, roomy, same).peak();
+    StageProgram program(values, moments, {.budget = peak});
     const AnyPlan plan(values, program, rng);
+    ASSERT_EQ(plan.peak(), peak);
     ++programs;
+    for (int i = 1; i <= std::ssize(moments); ++i) {
+      for (BufferId v = 0; v < values.values(); ++v)
+        without_room +=
+            program.facts().stored_range(i, v) != program.facts().stored_range(i, v, values.size[at(v)]);
+    }
+    if (LinearProgram::available()) {
+      EXPECT_NE(program.solve({}), StageProgram::Outcome::infeasible) << "seed " << seed;
+    }
     again += plan.runs() > static_cast<int>(p.tasks.size());
     StagePaths paths(program.columns());
     for (const StagePath& path : paths.broken(plan.unknowns(), 1e-9, 1000))
@@ -129,6 +162,7 @@ TEST(StagePaths, NoneIsBrokenByAPlan) {
   }
   EXPECT_GT(programs, 300);
   EXPECT_GT(again, 100);
+  EXPECT_GT(without_room, 50);
   EXPECT_GT(some_rows, 200);  // where nothing is stored and nothing runs again
 }
 

@@ -61,7 +61,8 @@ class BoundVerb : public Command {
     if (!output_.empty()) write_file(output_, plan::write_plan(problem, answer));
     json_ ? print_json(result, budget, infeasible) : print_table(problem, result, budget, infeasible);
     if (infeasible) {
-      say("[bound] no plan fits {}: {}", format_bytes(budget), explain(plan::Values(problem), result.peak));
+      say("[bound] no plan fits {}: {}", format_bytes(budget),
+          explain(plan::Values(problem), result.peak, budget));
     }
     if (was_interrupted()) say("interrupted; this is what was proven so far");
     return was_interrupted() ? Exit::interrupted : infeasible ? Exit::no : Exit::done;
@@ -100,7 +101,8 @@ class BoundVerb : public Command {
       table.row("time", fmt::format("at least {}, +{} over the floor", format_seconds(result.seconds),
                                     format_percent(over)));
       if (result.price > 0)
-        table.row("a GiB more", fmt::format("saves {} at most", format_seconds(result.price * 0x1p30)));
+        table.row("a GiB less",
+                  fmt::format("raises this by {} or so", format_seconds(result.price * 0x1p30)));
     }
     table.row("peak", fmt::format("at least {} in any plan", format_bytes(result.peak.bytes)));
     table.row("where", explain(plan::Values(problem), result.peak));

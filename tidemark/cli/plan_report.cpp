@@ -80,7 +80,7 @@ void add_rows(Table& table, const Problem& problem, const Plan& plan) {
     const std::string arena = plan.has_arena ? fmt::format(", {} arena", format_bytes(plan.arena_bytes)) : "";
     table.row("of it", fmt::format("{} resident, {} live{}", resident, format_bytes(plan.live_peak), arena));
   } else {
-    table.row("peak", "no plan" + budget);
+    table.row("peak", (plan.status == Plan::Status::infeasible ? "no plan" : "no steps here") + budget);
     table.row("of it", fmt::format("{} resident", resident));
   }
   if (plan.peak_bound)

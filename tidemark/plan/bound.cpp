@@ -19,10 +19,12 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
-constexpr double kShareOfOne = 0.5;   // of the time, for that; the rest is for programs where it does not
-constexpr double kOrderGap = 0.0005;  // likewise, for cases by order to be looked for
-// For cases by order to be looked for with programs: the gap; what they have to close of it, and of what it is taken to be at most; of the time, to look for them.
-constexpr double kProgramGap = 0.01, kPartOfGap = 0.3, kUnknownGap = 0.1, kOrderShare = 0.6;
+constexpr double kShareOfOne = 0.5;       // of the time, for that; the rest is for programs where it does not
+constexpr double kOrderGap = 0.0005;      // likewise, for cases by order to be looked for
+constexpr double kOrderShare = 0.4;       // of the time, to look for them
+constexpr double kProgramGap = 0.01;      // likewise, for cases that programs show
+constexpr double kPartOfGap = 0.15;       // that these have to close
+constexpr double kUnknownGap = 0.05;      // of the floor, what a gap is taken to be at most for that
 constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the rest is for branching
 constexpr double kUnhurried = 0.15;       // of the time: until then moments that add little are taken too
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
@@ -100,7 +102,8 @@ class Search {
         if (o_.moment < 0 || o_.scan) scan();
       }
       if (!result_.infeasible) take(shown_);
-      if (result_.moment >= 0 && !result_.infeasible && (split_by_order(false) || branch_somewhere())) return;
+      if (!split_by_cuts()) branch_somewhere();
+      if (!cases_.empty()) return;
     }
     if (result_.infeasible && !certificate_.orders.empty()) show_impossible();
     if (certificate_.leaves.empty()) certificate_.leaves.emplace_back();
@@ -109,18 +112,18 @@ class Search {
     cases_.push_back(std::move(certificate_));
   }
 
-  // Where the gap is small, at one moment first; else at several, and at one where that may do more. True: split by orders after all.
-  bool branch_somewhere() {
+  // Where the gap is small, at one moment first; else at several, or in cases after all, and at one where that may do more.
+  void branch_somewhere() {
+    if (result_.moment < 0 || result_.infeasible) return;
     const double single = result_.seconds;
     const bool small = o_.known_seconds - single < kSmallGap * v_.floor_seconds;
     if (small) branch_at_best(o_.stages ? kShareOfOne : 1);
     StageSearch several =
         small && result_.seconds >= o_.known_seconds ? StageSearch() : search_more_moments();
-    if (several.program && split_by_order(true)) return true;
+    if (several.program && split_by_programs()) return;
     const bool far = small || result_.seconds > single + kOutOfReach * v_.floor_seconds;
     if (several.program) branch_at_moments(std::move(several.program), far);
     if (certificate_.leaves.empty() || (!far && result_.seconds < o_.known_seconds)) branch_at_best(1);
-    return false;
   }
 
   // A case without plans.
@@ -135,47 +138,60 @@ class Search {
     set_certificate(std::move(found));
   }
 
-  // Every plan is of one case or the other: what is proven of both holds. False: no order of two tasks promises more.
-  bool split_by_order(bool by_programs) {
-    constexpr double kShareOfLower = 0.8;  // of what is left; the other has to come up to it, no further
+  bool may_split(double least_gap) const {
     constexpr std::size_t kMostOrders = 6;
     constexpr int kMostTasks = 4000;  // beyond, the time is for one cut
-    if (!o_.orders || !o_.branch || !v_.problem.tiers.empty() || v_.tasks() > kMostTasks ||
-        certificate_.orders.size() >= kMostOrders ||
-        o_.known_seconds - result_.seconds < (by_programs ? kProgramGap : kOrderGap) * v_.floor_seconds)
-      return false;
-    OrderOptions options{.budget = o_.budget,
-                         .moment = result_.moment,
-                         .price = result_.price,
-                         .seconds = result_.seconds,
-                         .enough = o_.known_seconds,
-                         .limit = &limit_};
-    std::optional<OrderSplit> split;
-    if (by_programs) {
-      double begun = -1, longest = seconds_of_program();
-      options.go_on = [&, begun, longest](int) mutable {
-        const double now = limit_.elapsed();
-        if (begun >= 0) longest = std::max(longest, now - begun);
-        begun = now;
-        result_.cuts += 2 * cuts_for_program(2);
-        return may_screen(kOrderShare) && now + longest < o_.time_limit;
-      };
-      const double gap = std::min(o_.known_seconds - result_.seconds, kUnknownGap * v_.floor_seconds);
-      split = choose_order_by_programs(v_, held_orders(certificate_.orders), options, kPartOfGap * gap);
-    } else {
-      options.go_on = [&](int cuts) { return (result_.cuts += cuts) < o_.effort && may_screen(0.4); };
-      split = choose_order(v_, held_orders(certificate_.orders), options);
-    }
-    if (!split) return false;
+    return o_.orders && o_.branch && v_.problem.tiers.empty() && v_.tasks() <= kMostTasks &&
+           certificate_.orders.size() < kMostOrders && result_.moment >= 0 && !result_.infeasible &&
+           o_.known_seconds - result_.seconds >= least_gap * v_.floor_seconds;
+  }
+
+  OrderOptions order_options() const {
+    return {.budget = o_.budget,
+            .moment = result_.moment,
+            .price = result_.price,
+            .seconds = result_.seconds,
+            .enough = o_.known_seconds,
+            .limit = &limit_};
+  }
+
+  bool split_by_cuts() {
+    if (!may_split(kOrderGap)) return false;
+    OrderOptions options = order_options();
+    options.go_on = [&](int cuts) { return (result_.cuts += cuts) < o_.effort && may_screen(kOrderShare); };
+    std::optional<OrderSplit> split = choose_order(v_, held_orders(certificate_.orders), options);
+    return split && split_by(std::move(*split), -1);  // the hard moment may be another in each
+  }
+
+  bool split_by_programs() {
+    if (!may_split(kProgramGap)) return false;
+    OrderOptions options = order_options();
+    double begun = -1, longest = 2 * seconds_of_program();
+    options.go_on = [&](int) {
+      const double now = limit_.elapsed();
+      if (begun >= 0) longest = std::max(longest, now - begun);
+      begun = now;
+      result_.cuts += 2 * cuts_for_program(2);
+      return may_screen(kOrderShare) && now + longest < o_.time_limit;
+    };
+    const double gap = std::min(o_.known_seconds - result_.seconds, kUnknownGap * v_.floor_seconds);
+    std::optional<OrderSplit> split =
+        choose_order_by_programs(v_, held_orders(certificate_.orders), options, kPartOfGap * gap);
+    return split && split_by(std::move(*split), result_.moment);
+  }
+
+  // Every plan is of one case or the other: what is proven of both holds. False: no more is proven of one of them. `moment`: of both, or -1.
+  bool split_by(OrderSplit split, TaskId moment) {
+    constexpr double kShareOfLower = 0.8;  // of what is left; the other has to come up to it, no further
     BoundResult part[2];
     std::vector<Certificate> cases[2];
-    const int lower = split->holds.seconds < split->turned.seconds ? 0 : 1;
+    const int lower = split.holds.seconds < split.turned.seconds ? 0 : 1;
     for (const int which : {lower, 1 - lower}) {
       std::vector<Certificate::Case> orders = certificate_.orders;
-      orders.push_back({split->order, which == 1});
+      orders.push_back({split.order, which == 1});
       const Values values(v_.problem, held_orders(orders));
       BoundOptions options = o_;
-      options.moment = by_programs ? result_.moment : -1;  // the hard one may be another in each
+      options.moment = moment;
       const double share = which == lower ? kShareOfLower : 1;
       options.time_limit = share * std::max(0.0, o_.time_limit - limit_.elapsed());
       options.effort = static_cast<std::int64_t>(share * static_cast<double>(o_.effort - result_.cuts));
@@ -183,7 +199,7 @@ class Search {
       const TaskId first = orders.back().holds().first;
       Search search(values, options, std::move(orders));
       search.also_ = first;
-      search.shown_ = which == 1 ? std::move(split->turned) : std::move(split->holds);
+      search.shown_ = std::move(which == 1 ? split.turned : split.holds);
       search.prove();
       result_.cuts += search.result_.cuts;
       part[which] = std::move(search.result_);

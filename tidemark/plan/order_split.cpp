@@ -2,7 +2,6 @@
 #include "tidemark/plan/order_split.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "tidemark/plan/cut.h"
@@ -12,10 +11,13 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::size_t kRuns = 4;            // that need most memory: looked at
-constexpr std::size_t kRunsInPrograms = 2;  // likewise
-// On the longest path from the run, where the other task is looked for: nearer, the run hardly comes late; further, hardly early.
-constexpr std::pair<std::size_t, std::size_t> kPlaces[] = {{4, 8}, {8, 16}, {16, 32}, {2, 4}};
+constexpr std::size_t kRuns = 4;  // that need most memory: looked at
+constexpr std::size_t kRunsToPrograms =
+    64;  // likewise, for those that may come early or late to be found among them
+// On the longest path from the run, where the other task is looked for, in this order: nearer, the run hardly comes late; further, hardly early.
+constexpr std::pair<std::ptrdiff_t, std::ptrdiff_t> kPlaces[] = {{4, 8},   {8, 16},   {16, 32}, {2, 4},
+                                                                 {32, 64}, {64, 128}, {1, 2},   {128, 256}};
+constexpr int kMisses = 2;  // places at which a run proves nothing: it is left
 // Of the floor, above what is proven: by how much the case of the early run is to be above the other, and what is worth a look.
 constexpr double kTarget = 0.015, kLeastGain = 0.002;
 
@@ -26,38 +28,52 @@ class Chooser {
 
   std::optional<OrderSplit> choose() {
     const Moment start(v_, o_.moment);
-    const std::vector<TaskId> runs = largest_runs(start);
+    const std::vector<TaskId> runs = largest_runs(start, kRuns);
     for (std::size_t i = 0; i < runs.size() && !best_; ++i) look_at(runs[i], start);
     return best_;
   }
 
   std::optional<OrderSplit> choose_by_programs(double least) {
-    const Moment start(v_, o_.moment);
-    const std::vector<TaskId> runs = largest_runs(start);
-    for (std::size_t i = 0; i < std::min(runs.size(), kRunsInPrograms) && !best_; ++i) {
-      const Moment there(v_, runs[i]);
-      if (!there.before[at(o_.moment)]) continue;
-      const std::vector<TaskId> others = others_on_path(there, start);
-      for (const auto& [from, to] : kPlaces) {
-        if (from >= others.size()) continue;
+    std::vector<Look> looks = looks_for_programs();
+    for (const auto& [from, to] : kPlaces) {
+      for (Look& look : looks) {
+        if (from >= std::ssize(look.others) || look.misses == kMisses) continue;
         if (!go_on()) return best_;
-        const std::span near(others.begin() + static_cast<std::ptrdiff_t>(from),
-                             others.begin() + static_cast<std::ptrdiff_t>(std::min(to, others.size())));
-        const TaskId other = *std::ranges::max_element(near, {}, [&](TaskId t) { return bytes_of(t); });
-        StageBound holds = program({runs[i], other});
-        if (holds.seconds <= o_.seconds && from == kPlaces[0].first) break;
+        const auto begin = look.others.begin();
+        const TaskId other = *std::max_element(begin + from, begin + std::min(to, std::ssize(look.others)),
+                                               [&](TaskId a, TaskId b) { return bytes_of(a) < bytes_of(b); });
+        StageBound holds = program({look.run, other});
+        look.misses = holds.seconds > o_.seconds ? 0 : look.misses + 1;
         if (holds.seconds < o_.seconds + least) continue;
-        StageBound turned = program({other, runs[i]});
+        StageBound turned = program({other, look.run});
         if (turned.seconds < o_.seconds + least) continue;
         least = std::min(holds.seconds, turned.seconds) - o_.seconds;
-        best_ = {{runs[i], other}, std::move(holds), std::move(turned)};
+        best_ = {{look.run, other}, std::move(holds), std::move(turned)};
       }
     }
     return best_;
   }
 
  private:
-  std::vector<TaskId> largest_runs(const Moment& start) const {
+  struct Look {
+    TaskId run;
+    std::vector<TaskId> others;
+    int misses = 0;  // in a row
+  };
+  std::vector<Look> looks_for_programs() const {
+    const Moment start(v_, o_.moment);
+    std::vector<Look> looks;
+    for (const TaskId run : largest_runs(start, kRunsToPrograms)) {
+      const Moment there(v_, run);
+      if (!there.before[at(o_.moment)]) continue;
+      std::vector<TaskId> others = others_on_path(there, start);
+      if (!others.empty()) looks.push_back({run, std::move(others)});
+      if (looks.size() == kRuns) break;
+    }
+    return looks;
+  }
+
+  std::vector<TaskId> largest_runs(const Moment& start, std::size_t most) const {
     std::vector<std::pair<Bytes, TaskId>> runs;
     for (TaskId t = 0; t < v_.tasks(); ++t) {
       if (t == o_.moment || !v_.sole[at(t)] || start.before[at(t)] || is_ordered(t)) continue;
@@ -65,13 +81,13 @@ class Chooser {
     }
     std::sort(runs.begin(), runs.end());
     std::vector<TaskId> largest;
-    for (std::size_t i = 0; i < std::min(runs.size(), kRuns); ++i) largest.push_back(runs[i].second);
+    for (std::size_t i = 0; i < std::min(runs.size(), most); ++i) largest.push_back(runs[i].second);
     return largest;
   }
 
   // What it needs by itself.
   Bytes bytes_of(TaskId t) const {
-    Bytes bytes = v_.problem.tasks[at(t)].workspace;
+    Bytes bytes = round_up(v_.problem.tasks[at(t)].workspace, v_.problem.align);
     for (BufferId v : v_.reads[t]) bytes += v_.size[at(v)];
     for (BufferId v : v_.makes[t]) bytes += v_.size[at(v)];
     return bytes;

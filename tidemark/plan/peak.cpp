@@ -58,7 +58,7 @@ PeakBound peak_bound(const Values& values, int effort, TaskId also) {
   return best;
 }
 
-std::string explain(const Values& values, const PeakBound& peak) {
+std::string explain(const Values& values, const PeakBound& peak, Bytes budget) {
   const Problem& p = values.problem;
   const auto list = [&](const char* what, const std::vector<BufferId>& items) {
     std::string text;
@@ -75,13 +75,13 @@ std::string explain(const Values& values, const PeakBound& peak) {
     return more > 0 ? fmt::format("{} and {} more", text, more) : text;
   };
   if (peak.moment < 0) {
-    return fmt::format("at the end every plan has {} live: {} resident{}", format_bytes(peak.bytes),
+    return fmt::format("at the end every plan has {} live: {} resident{}", format_bytes(peak.bytes, budget),
                        format_bytes(values.resident_bytes), list("outputs", values.outputs));
   }
   const Task& t = p.tasks[at(peak.moment)];
   std::string text =
       fmt::format("when task {} '{}' first runs, at least {} are live: {} resident", peak.moment, t.name,
-                  format_bytes(peak.bytes), format_bytes(values.resident_bytes));
+                  format_bytes(peak.bytes, budget), format_bytes(values.resident_bytes));
   if (t.workspace > 0) text += fmt::format("; workspace {}", format_bytes(round_up(t.workspace, p.align)));
   return text + list("reads", peak.reads) + list("writes", peak.writes) +
          list("needed later and not to be made again", peak.kept);

@@ -18,8 +18,8 @@ struct PeakBound {
 // `effort`: how many moments are looked at with a cut, `also` among them; all are looked at without.
 TIDEMARK_API PeakBound peak_bound(const Values& values, int effort = 64, TaskId also = -1);
 
-// One sentence for people: where, and which buffers.
-TIDEMARK_API std::string explain(const Values& values, const PeakBound& peak);
+// One sentence for people: where, and which buffers. `budget`: which stands beside it, if any.
+TIDEMARK_API std::string explain(const Values& values, const PeakBound& peak, Bytes budget = -1);
 
 // The proof of a plan file from either or both of its parts. `seconds`: the cases, in the order of their tree.
 TIDEMARK_API std::string proof_json(std::span<const Certificate> seconds, const PeakBound* peak);

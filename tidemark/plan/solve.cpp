@@ -116,7 +116,8 @@ class Solver {
     const Values values(problem_);
     const PeakBound peak = peak_bound(values);
     plan.status = Plan::Status::infeasible;
-    plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget_), explain(values, peak));
+    plan.reason =
+        fmt::format("[solve] no plan fits {}: {}", format_bytes(budget_), explain(values, peak, budget_));
     if (peak.bytes > budget_) {
       plan.peak_bound = peak.bytes;
       plan.proof.json = proof_json({}, &peak);

@@ -56,6 +56,12 @@ StageColumns::StageColumns(const Values& values, const Evaluation& facts, Bytes 
     }
   }
   number();
+  // Where nobody asks for a value nothing is said of it.
+  for (int i = 1; i <= k_; ++i) {
+    for (BufferId v = 0; v < v_.values(); ++v) {
+      if (stored(i, v) == kUnseen && e_.stored_range(i, v).second == 1) always_there_[at(i)][at(v)] = true;
+    }
+  }
 }
 
 void StageColumns::number() {

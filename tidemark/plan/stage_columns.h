@@ -26,12 +26,14 @@ class StageColumns {
   const std::vector<TaskId>& floors() const { return floors_; }
 
   int run(int stage, TaskId t) const { return run_[at(stage)][at(t)]; }
+  // Whether its runs have columns, or are known: else it may run wherever it can, for nothing.
+  bool asked_for(TaskId t) const { return seen_[at(t)]; }
   // Sole, and open in which stage it first runs: it has its columns, from stage 0 on.
   bool first_is_open(TaskId t) const { return run(0, t) != kUnseen; }
   int stored(int moment, BufferId v) const { return stored_[at(moment)][at(v)]; }
   // By task, of the stages i to j.
   const std::vector<Range>& ranges(int i, int j) const { return ranges_[at(i * (k_ + 1) + j)]; }
-  // There at moment i in any case, or so small that keeping it is taken to cost nothing, so that nobody has to make it again.
+  // There at moment i in any case, or so small that keeping it is taken to cost nothing, so that nobody has to make it again; or it is not asked for there.
   bool always_there(int i, BufferId v) const { return always_there_[at(i)][at(v)]; }
 
   bool is_output(BufferId v) const { return is_output_[at(v)]; }

@@ -98,7 +98,9 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
   const std::vector<Range>& range = c_.ranges(i, j);
   for (TaskId t = 0; t < v_.tasks(); ++t) {
     const double runs = runs_[at(j)][at(t)] - runs_[at(i - 1)][at(t)] + raised_[at(t)];
-    most_[at(t)] = range[at(t)] == Range::one ? 1 : range[at(t)] == Range::zero ? 0 : std::min(1.0, runs);
+    most_[at(t)] = range[at(t)] == Range::zero                      ? 0
+                   : range[at(t)] == Range::one || !c_.asked_for(t) ? 1
+                                                                    : std::min(1.0, runs);
     through_[at(t)] = -1;
   }
   std::vector<Demand> demands;
@@ -109,7 +111,7 @@ std::vector<StagePaths::Demand> StagePaths::unmet(int i, int j, double least) {
     const bool open =
         !one && c_.run(i, t) >= 0 &&
         (i == j ? c_.facts().first_is_open(t) : wide_ && c_.first_is_open(t) && value(c_.run(j, t)) > least);
-    if (one ? !sure : most_[at(t)] <= 0) continue;
+    if (one ? !sure : most_[at(t)] <= 0 || !c_.asked_for(t)) continue;
     const double needed = sure ? 1 : i == j ? value(c_.run(i, t)) : first_in(i, j, t);
     for (BufferId v : v_.reads[t]) {
       const double there = supply(i, v);

@@ -86,16 +86,13 @@ void StageProgram::add_first_rows() {
   const auto budget = static_cast<double>(std::max<Bytes>(o_.budget, 1));
   std::vector<LinearProgram::Entry> entries;
   for (int i = 1; i <= columns_.moments(); ++i) {
-    const Moment& m = facts_->facts()[at(i - 1)];
-    auto room = static_cast<double>(o_.budget - m.held);
-    for (BufferId v : v_.reads[m.task]) room -= static_cast<double>(v_.size[at(v)]);
     entries.clear();
     for (BufferId v = 0; v < v_.values(); ++v) {
       if (columns_.stored(i, v) >= 0 && v_.size[at(v)] > 0)
         entries.push_back({columns_.stored(i, v), -static_cast<double>(v_.size[at(v)]) / budget});
     }
     rows_.push_back({Row::Kind::memory, i});
-    program_.add_row(entries, -room / budget);
+    program_.add_row(entries, -static_cast<double>(facts_->room(i)) / budget);
   }
   for (TaskId t : columns_.floors()) {
     entries.clear();
