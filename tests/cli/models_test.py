@@ -165,7 +165,7 @@ class Models(Cli):
         self.assertGreater(len(values), 10)
         self.assertTrue(any("remake_seconds" in v or "live_if_kept" in v for v in values))
         out = self.run_it("explain", *GPT, "blocks.1.mlp.matmul", "--budget", "110%", *QUICK).stdout
-        for words in ["value", "made by", "done", "transformer.cpp:", "a GiB more"]:
+        for words in ["value", "made by", "done", "transformer.cpp:", "a GiB less"]:
             self.assertIn(words, out)
         self.says(NO, "no value is called", "explain", *GPT, "blocks.99.nothing", "--budget", "80%")
         # By hand: at 75 % the chain's b1 or b2 is freed and made again.

@@ -101,7 +101,8 @@ class ExplainVerb : public Command {
       const plan::BoundResult bound =
           plan::bound(told.problem, {.budget = told.plan.budget, .time_limit = 0.5});
       if (!bound.infeasible)
-        fmt::print("a GiB more of budget would save {} at most\n", format_seconds(bound.price * 0x1p30));
+        fmt::print("a GiB less of budget would raise the bound by {} or so\n",
+                   format_seconds(bound.price * 0x1p30));
     }
   }
 

@@ -19,12 +19,11 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 // Of the floor, to a plan that is known: what branching at one moment closes in less time than programs of several.
 constexpr double kSmallGap = 0.002;
-constexpr double kShareOfOne = 0.5;       // of the time, for that; the rest is for programs where it does not
-constexpr double kOrderGap = 0.0005;      // likewise, for cases by order to be looked for
-constexpr double kOrderShare = 0.4;       // of the time, to look for them
-constexpr double kProgramGap = 0.01;      // likewise, for cases that programs show
-constexpr double kPartOfGap = 0.15;       // that these have to close
-constexpr double kUnknownGap = 0.05;      // of the floor, what a gap is taken to be at most for that
+constexpr double kShareOfOne = 0.5;  // of the time, for that; the rest is for programs where it does not
+// Of the floor, to a plan that is known: for cases by order to be looked for with cuts, and with programs; of the time, to look for them.
+constexpr double kOrderGap = 0.0005, kProgramGap = 0.01, kOrderShare = 0.4;
+// What the cases that programs show have to close of the gap, which is taken to be no more than so much of the floor.
+constexpr double kPartOfGap = 0.15, kMostGap = 0.05;
 constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the rest is for branching
 constexpr double kUnhurried = 0.15;       // of the time: until then moments that add little are taken too
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
@@ -174,7 +173,7 @@ class Search {
       result_.cuts += 2 * cuts_for_program(2);
       return may_screen(kOrderShare) && now + longest < o_.time_limit;
     };
-    const double gap = std::min(o_.known_seconds - result_.seconds, kUnknownGap * v_.floor_seconds);
+    const double gap = std::min(o_.known_seconds - result_.seconds, kMostGap * v_.floor_seconds);
     std::optional<OrderSplit> split =
         choose_order_by_programs(v_, held_orders(certificate_.orders), options, kPartOfGap * gap);
     return split && split_by(std::move(*split), result_.moment);

@@ -41,7 +41,7 @@ struct BoundResult {
   bool infeasible = false;   // no plan exists: at `moment`, more than the budget is live
   TaskId moment = -1;        // where the best bound comes from
   bool hurried = false;      // there was no time to look at all the moments that might be better
-  double price = 0;          // of a byte there: the seconds that one more byte could save at most
+  double price = 0;          // of a byte there: how steep the bound of that moment is, in seconds
   // Best bound first, at different moments; `less` fits the budget, `more` is the next that does not.
   struct Choice {
     Cut less, more;

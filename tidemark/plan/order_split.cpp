@@ -11,9 +11,8 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::size_t kRuns = 4;  // that need most memory: looked at
-constexpr std::size_t kRunsToPrograms =
-    64;  // likewise, for those that may come early or late to be found among them
+constexpr std::size_t kRuns = 4;               // that need most memory: looked at
+constexpr std::size_t kRunsToChooseFrom = 64;  // likewise: among them those that may come early or late
 // On the longest path from the run, where the other task is looked for, in this order: nearer, the run hardly comes late; further, hardly early.
 constexpr std::pair<std::ptrdiff_t, std::ptrdiff_t> kPlaces[] = {{4, 8},   {8, 16},   {16, 32}, {2, 4},
                                                                  {32, 64}, {64, 128}, {1, 2},   {128, 256}};
@@ -63,7 +62,7 @@ class Chooser {
   std::vector<Look> looks_for_programs() const {
     const Moment start(v_, o_.moment);
     std::vector<Look> looks;
-    for (const TaskId run : largest_runs(start, kRunsToPrograms)) {
+    for (const TaskId run : largest_runs(start, kRunsToChooseFrom)) {
       const Moment there(v_, run);
       if (!there.before[at(o_.moment)]) continue;
       std::vector<TaskId> others = others_on_path(there, start);

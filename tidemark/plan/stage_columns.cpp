@@ -115,9 +115,7 @@ void StageColumns::add_stored(int moment, BufferId v) {
   if (c != kUnseen) return;
   const auto [least, most] = e_.stored_range(moment, v);
   c = least == 1 ? kOne : most == 0 ? kZero : column(0);
-  // For want of room it is not stored at this moment; it may be at those before, which count in rows of several stages.
-  const bool may_be_earlier = least == 0 && e_.stored_range(moment, v, v_.size[at(v)]).second == 1;
-  if (may_be_earlier) stored_to_do_.emplace_back(moment, v);
+  if (c >= 0) stored_to_do_.emplace_back(moment, v);
 }
 
 // In all stages at once: where runs of several stages count together, none of them may be left out.
