@@ -1,5 +1,5 @@
-// How the time to a plan near the bound grows with the number of tasks: generated graphs at half of what keeping everything takes.
-// `bench_plan_scale [most tasks]`. Seconds are process CPU.
+// How the time to a plan near the bound grows with the number of tasks: generated graphs at half of what keeping everything takes; and what bounds alone prove with
+// little time of graphs whose cuts take long. `bench_plan_scale [most tasks]`. Seconds are process CPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
@@ -41,6 +41,25 @@ void row(const Problem& problem, double target_seconds) {
   std::fflush(stdout);
 }
 
+// Over gaps alone, for which no cut is needed; then with limits that leave time for some cuts.
+void bounds(const Problem& problem) {
+  const Bytes budget = budget_at(problem, 0.5);
+  const auto tasks = static_cast<double>(problem.tasks.size());
+  std::printf("%-15s %8zu  bound:", problem.name.c_str(), problem.tasks.size());
+  for (const double each : {0.0, 2e-6, 30e-6}) {
+    BoundOptions options{.budget = budget, .time_limit = each * tasks, .peak = false};
+    if (each == 0) {
+      options.time_limit = 10e-6 * tasks;
+      options.effort = 0;
+    }
+    const double begin = cpu_seconds();
+    const BoundResult r = bound(problem, options);
+    std::printf("  %s %7.3f %% in %.2f s", each == 0 ? "over gaps" : "cuts",
+                100 * (r.seconds / r.floor_seconds - 1), cpu_seconds() - begin);
+  }
+  std::printf("\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,5 +74,6 @@ int main(int argc, char** argv) {
     row(bench::convolutional(size.tasks), size.seconds);
     row(bench::u_shaped(size.tasks), size.seconds);
     row(bench::random_layered(size.tasks), size.seconds);
+    bounds(bench::random_layered(size.tasks));
   }
 }

@@ -9,6 +9,7 @@
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/cut.h"
+#include "tidemark/plan/gap_bound.h"
 #include "tidemark/plan/proof.h"
 #include "tidemark/plan/stages.h"
 
@@ -29,7 +30,7 @@ Problem tiny(std::uint64_t seed, int most) {
 
 struct Tally {
   int problems = 0, planned = 0, infeasible = 0, above_floor = 0, tight = 0, too_large = 0, peak_tight = 0,
-      chains = 0, chains_above = 0, cases = 0, cases_above = 0;
+      chains = 0, chains_above = 0, cases = 0, cases_above = 0, gaps = 0, gaps_above = 0;
 };
 
 // Any moments in line, not only those that a search would choose.
@@ -52,6 +53,29 @@ void several_moments(const Problem& p, Bytes budget, double optimum, std::uint64
   Plan plan;
   plan.budget = budget;
   if (b.seconds <= 0) return;
+  plan.seconds_bound = b.seconds;
+  plan.proof.json = proof_json(std::span(&b.certificate, 1), nullptr);
+  ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
+}
+
+// At up to four moments, any at which most is said to be live.
+void over_gaps(const Problem& p, Bytes budget, double optimum, std::uint64_t seed, Tally& tally) {
+  const Values values(p);
+  Rng rng(seed * 7 + 1);
+  std::vector<TaskId> sole;
+  std::vector<Bytes> live;
+  for (TaskId t = 0; t < values.tasks(); ++t) {
+    if (values.sole[static_cast<std::size_t>(t)]) sole.push_back(t);
+    live.push_back(rng.below(100));
+  }
+  const StageBound b =
+      gap_bound(values, sole, live, {.budget = budget, .moments = static_cast<int>(1 + rng.below(4))});
+  ASSERT_LE(b.seconds, optimum + 1e-9 * (1 + optimum)) << "seed " << seed << "\n" << write_problem(p);
+  if (b.seconds <= 0) return;
+  ++tally.gaps;
+  tally.gaps_above += b.seconds > values.floor_seconds + 1e-9 ? 1 : 0;
+  Plan plan;
+  plan.budget = budget;
   plan.seconds_bound = b.seconds;
   plan.proof.json = proof_json(std::span(&b.certificate, 1), nullptr);
   ASSERT_EQ(verify_proof(p, plan), "") << "seed " << seed << "\n" << plan.proof.json;
@@ -134,7 +158,7 @@ void cases_by_order(const Problem& p, Bytes budget, double optimum, Bytes least,
     const std::vector<TaskId> moments{any()};
     const int unit = unit_exponent_for(values.floor_seconds);
     CutModel model(of_case, moments[0]);
-    const double price = model.best(budget, std::numeric_limits<double>::infinity()).price;
+    const double price = model.best(budget, std::numeric_limits<double>::infinity(), {}).price;
     model.cut(price, budget);
     Certificate& c =
         cases.emplace_back(Certificate{.orders = std::move(path), .moments = moments, .unit_exponent = unit});
@@ -212,6 +236,7 @@ void compare(std::uint64_t first, std::uint64_t last, int most, Tally& tally) {
       Rng rng(seed * 5 + 1);
       expect_no_false_proof(p, plan, *best.seconds, *least, rng, where);
       several_moments(p, budget, *best.seconds, seed, tally);
+      over_gaps(p, budget, *best.seconds, seed, tally);
       cases_by_order(p, budget, *best.seconds, *least, seed, tally);
       plan.steps = best.steps;
       ASSERT_EQ(replay(p, plan).broken, "") << where;
@@ -226,13 +251,15 @@ TEST(BoundExhaustive, never_above_the_optimum_and_always_proven) {
   RecordProperty("above_floor", t.above_floor);
   std::printf(
       "%d problems: %d planned, %d infeasible, %d bounds above the floor, %d of them tight, %d too large, %d "
-      "peaks tight; %d chains of moments, %d above the floor; %d sets of cases, %d above the floor\n",
+      "peaks tight; %d chains of moments, %d above the floor; %d sets of cases, %d above the floor; %d "
+      "bounds over gaps, %d above the floor\n",
       t.problems, t.planned, t.infeasible, t.above_floor, t.tight, t.too_large, t.peak_tight, t.chains,
-      t.chains_above, t.cases, t.cases_above);
+      t.chains_above, t.cases, t.cases_above, t.gaps, t.gaps_above);
   EXPECT_GT(t.planned, 1000);
   EXPECT_GT(t.above_floor, 100);
   EXPECT_GT(t.tight, 20);
   EXPECT_GT(t.cases_above, 20);
+  EXPECT_GT(t.gaps_above, 50);
 }
 
 // Along a ray the multipliers of these grew past what the verifier reads.

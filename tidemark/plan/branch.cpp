@@ -57,7 +57,7 @@ class Tree {
     if (node.parent >= 0) m_.decide(node.value, node.stored ? 1 : 0);
     Cut more, less;
     const double hint = node.parent >= 0 ? nodes_[at(node.parent)].price : o_.price;
-    const Cut best = m_.best(o_.budget, o_.enough, &more, &less, hint);
+    const Cut best = m_.best(o_.budget, o_.enough, {.more = &more, .less = &less, .price = hint});
     node.seconds = best.seconds;
     node.price = best.price;
     std::sort(more.stored.begin(), more.stored.end());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
@@ -28,6 +29,12 @@ Wide priced(double price, Bytes bytes, int unit_exponent, bool up) {
   if (shift < -126) return up ? 1 : 0;
   const Wide floor = product >> -shift;
   return up && (floor << -shift) != product ? floor + 1 : floor;
+}
+
+std::vector<Moment> facts_at(const Values& values, const std::vector<TaskId>& moments) {
+  std::vector<Moment> facts;
+  for (const TaskId t : moments) facts.emplace_back(values, t);
+  return facts;
 }
 
 }  // namespace
@@ -77,12 +84,14 @@ std::pair<std::int64_t, std::int64_t> run_weights(const std::vector<Certificate:
 
 Evaluation::Evaluation(const Values& values, const std::vector<TaskId>& moments, int unit_exponent,
                        Bytes budget)
-    : values_(values), unit_exponent_(unit_exponent), budget_(budget) {
-  for (TaskId t : moments) {
-    facts_.emplace_back(values, t);
-    room_.push_back(budget - facts_.back().held);
-    for (BufferId v : values.reads[t]) room_.back() -= values.size[at(v)];
-    if (facts_.size() > 1) chain_ = chain_ && facts_.back().before[at(facts_[facts_.size() - 2].task)];
+    : Evaluation(values, unit_exponent, budget, facts_at(values, moments)) {}
+
+Evaluation::Evaluation(const Values& values, int unit_exponent, Bytes budget, std::vector<Moment> facts)
+    : values_(values), unit_exponent_(unit_exponent), budget_(budget), facts_(std::move(facts)) {
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    room_.push_back(budget - facts_[i].held);
+    for (BufferId v : values.reads[facts_[i].task]) room_.back() -= values.size[at(v)];
+    if (i > 0) chain_ = chain_ && facts_[i].before[at(facts_[i - 1].task)];
   }
   const int n = values.tasks();
   cost_.resize(at(n));

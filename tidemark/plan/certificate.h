@@ -76,9 +76,11 @@ TIDEMARK_API std::vector<Units> away_costs(const Values& values, const std::vect
 // The part of kWhole by which runs count before the moment and after it.
 TIDEMARK_API std::pair<std::int64_t, std::int64_t> run_weights(const std::vector<Certificate::Link>& links);
 
-// What the certificate's leaves prove, in seconds: the least of them. The facts of its moments may be given.
+// What the certificate's leaves prove, in seconds: the least of them.
 class TIDEMARK_API Evaluation {
  public:
+  // The facts of its moments may be given.
+  Evaluation(const Values& values, int unit_exponent, Bytes budget, std::vector<Moment> facts);
   Evaluation(const Values& values, const std::vector<TaskId>& moments, int unit_exponent, Bytes budget);
   double seconds(const Certificate::Leaf& leaf) const;
   bool chain() const { return chain_; }

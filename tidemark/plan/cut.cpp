@@ -323,13 +323,14 @@ Cut CutModel::least_stored(Certificate::Leaf* proof) {
   return cut;
 }
 
-Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hint) {
+Cut CutModel::best(Bytes budget, double enough, const Wanted& wanted) {
   // `left` stores too much, `right` fits; the function of the price lies below both tangents.
   Cut left = cut(0, budget);
   Cut found = left;
+  if (wanted.leaf != nullptr) *wanted.leaf = leaf(0);
   const auto report = [&](const Cut& l, const Cut& r) {
-    if (more != nullptr) *more = l;
-    if (less != nullptr) *less = r;
+    if (wanted.more != nullptr) *wanted.more = l;
+    if (wanted.less != nullptr) *wanted.less = r;
   };
   report(left, left);
   if (!flow_.complete() || left.bytes <= budget) return found;
@@ -351,15 +352,18 @@ Cut CutModel::best(Bytes budget, double enough, Cut* more, Cut* less, double hin
     double price = (right.extra - left.extra) / static_cast<double>(left.bytes - right.bytes);
     if (!(price > 0)) break;
     double meet = base_ + left.extra + price * static_cast<double>(left.bytes - budget);
-    if (round == 0 && hint > 0) {
-      price = hint;
+    if (round == 0 && wanted.price > 0) {
+      price = wanted.price;
       meet = kInfinity;
     }
     const Cut c = cut(price, budget);
-    if (c.seconds > found.seconds) found = c;
+    if (c.seconds > found.seconds) {
+      found = c;
+      if (wanted.leaf != nullptr) *wanted.leaf = leaf(price);
+    }
     if (!flow_.complete()) break;
     // No cut lies below the corner of the two tangents, but for the rounding of the capacities.
-    const bool met = c.seconds >= enough || c.seconds >= meet - 1e-9 * (meet - base_) ||
+    const bool met = c.seconds >= enough || c.seconds >= meet - wanted.near * (meet - base_) ||
                      (c.bytes == left.bytes && round > 0) || (c.bytes == right.bytes && round > 0);
     (c.bytes > budget ? left : right) = c;
     if (met) break;

@@ -47,10 +47,15 @@ class TIDEMARK_API CutModel {
   void set_links(std::vector<Certificate::Link> links);
 
   Cut cut(double price, Bytes budget);
-  // The price with the best bound, by intersecting tangents of the concave function of the price. `more` and
-  // `less`, if given, receive the cuts next to the best price that store more than the budget allows, and no
-  // more. Stops early where the bound is `enough`.
-  Cut best(Bytes budget, double enough, Cut* more = nullptr, Cut* less = nullptr, double hint = 0);
+  struct Wanted {
+    // The cuts next to the best price, if asked for: of those that store more than the budget allows, and of those that do not.
+    Cut *more = nullptr, *less = nullptr;
+    Certificate::Leaf* leaf = nullptr;  // the proof of the best, likewise
+    double price = 0;                   // to begin with, where one is known to be good
+    double near = 1e-9;                 // to what any price can give, as a part of what it adds: near enough
+  };
+  // The price with the best bound, by intersecting tangents of the concave function of the price. Stops early where the bound is `enough`.
+  Cut best(Bytes budget, double enough, const Wanted& wanted);
   int cuts_made() const { return cuts_made_; }
   // Ends flows early, once for all: their multipliers are proofs all the same, their cuts are not the least.
   void limit_work(std::int64_t arcs, const Limit* limit = nullptr) { flow_.limit_work(arcs, limit); }

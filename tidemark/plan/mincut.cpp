@@ -10,8 +10,7 @@ namespace tidemark::plan {
 
 namespace {
 constexpr double kSecondsAnArc = 1e-8;
-constexpr int kLarge =
-    200'000;  // nodes: from one look at the clock to the next takes some hundredths of a second
+constexpr int kLarge = 50'000;  // nodes: from one look at the clock to the next takes some milliseconds
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 

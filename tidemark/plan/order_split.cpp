@@ -158,7 +158,7 @@ class Chooser {
   double cut(Order order, TaskId moment) {
     const Values values = with(order);
     CutModel model(values, moment);
-    const double seconds = model.best(o_.budget, o_.enough, nullptr, nullptr, o_.price).seconds;
+    const double seconds = model.best(o_.budget, o_.enough, {.price = o_.price}).seconds;
     cuts_ += model.cuts_made();
     return seconds;
   }
