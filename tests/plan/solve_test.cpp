@@ -14,6 +14,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/plan/planners.h"
+#include "tidemark/plan/proof.h"
 #include "tidemark/plan/smallest.h"
 
 namespace tidemark::plan {
@@ -322,6 +323,17 @@ Problem chain_with_host() {
               {"name": "e", "reads": [1, 4], "writes": [5], "seconds": 1}],
     "outputs": [5],
     "tiers": {"host": {"write_bytes_per_second": 500, "read_bytes_per_second": 500, "bytes": 5000}}})");
+}
+
+TEST(Solve, WithNothingToRunWhatIsResidentIsAllThereIs) {
+  Problem p;
+  p.buffers = {{.name = "w", .bytes = 1000, .resident = true}};
+  EXPECT_EQ(solve(p, {.budget = 1000}).status, Plan::Status::optimal);
+  const Plan none = solve(p, {.budget = 999});
+  EXPECT_EQ(none.status, Plan::Status::infeasible);
+  EXPECT_EQ(none.peak_bound, 1000);
+  EXPECT_NE(none.proof.json, "");
+  EXPECT_EQ(verify_proof(p, none), "");
 }
 
 TEST(Solve, CopiesBesideTheComputation) {

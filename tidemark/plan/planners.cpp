@@ -101,7 +101,7 @@ Plan run_planner(const Planner& planner, const Problem& problem, const Options& 
     fail(Error::Kind::usage, "[{}] problem: {}", planner.name, broken);
   const double begin = cpu_seconds();
   // What every planner would say; most look for the tasks that have to run to begin with.
-  Plan plan = no_run_helps(problem) ? finish(problem, {}, options) : planner.run(problem, options);
+  Plan plan = no_run_helps(problem) ? solve(problem, options) : planner.run(problem, options);
   plan.solve_seconds = cpu_seconds() - begin;
   plan.planner = planner.name;
   plan.problem = problem.name;

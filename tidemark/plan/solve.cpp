@@ -49,6 +49,18 @@ double search_seconds(const Problem& problem, const Options& options) {
   return std::max(least_seconds(problem), (options.bounds ? 0.8 : 1.0) * (1 - offsets) * rest);
 }
 
+// An answer that says why there is no plan. False: it is not known that there is none.
+bool prove_impossible(const Problem& problem, Bytes budget, Plan& plan) {
+  const Values values(problem);
+  const PeakBound peak = peak_bound(values);
+  if (peak.bytes <= budget) return false;
+  plan.status = Plan::Status::infeasible;
+  plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget), explain(values, peak, budget));
+  plan.peak_bound = peak.bytes;
+  plan.proof.json = proof_json({}, &peak);
+  return true;
+}
+
 class Solver {
  public:
   Solver(const Problem& problem, const Options& options, bool below)
@@ -72,8 +84,8 @@ class Solver {
     refuse_bad_warm_start();
     bound_first();
     Plan plan;
-    if (!bound_.infeasible) plan = best_plan();
-    if (bound_.infeasible) prove_impossible(plan);
+    // Where nothing is proven after all, the search says what it can reach.
+    if (!bound_.infeasible || !prove_impossible(problem_, budget_, plan)) plan = best_plan();
     take_given(plan);
     plan.planner = "solve";
     plan.problem = problem_.name;
@@ -110,20 +122,6 @@ class Solver {
     if (given.live_peak > budget_ || (has_plan && plan.seconds <= given.seconds)) return;
     if (options_.offsets) offsets_.pack(given, 0.1);
     if (given.peak <= budget_) plan = std::move(given);
-  }
-
-  void prove_impossible(Plan& plan) {
-    const Values values(problem_);
-    const PeakBound peak = peak_bound(values);
-    plan.status = Plan::Status::infeasible;
-    plan.reason =
-        fmt::format("[solve] no plan fits {}: {}", format_bytes(budget_), explain(values, peak, budget_));
-    if (peak.bytes > budget_) {
-      plan.peak_bound = peak.bytes;
-      plan.proof.json = proof_json({}, &peak);
-    } else {
-      plan = best_plan();  // the search says what it can reach
-    }
   }
 
   void bound_first() {
@@ -583,6 +581,7 @@ Plan solve(const Problem& problem, const Options& options, bool below) {
   if (no_run_helps(problem)) {
     Plan plan = finish(problem, {}, options);
     if (plan.seconds_bound) plan.proof = bound(problem, {.budget = options.budget}).proof;
+    if (plan.status == Plan::Status::infeasible) prove_impossible(problem, options.budget, plan);
     return plan;
   }
   const auto search = [](const Problem& list, const Options& o, bool thorough) {
