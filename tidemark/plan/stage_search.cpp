@@ -7,7 +7,9 @@
 namespace tidemark::plan {
 namespace {
 
-constexpr int kMisses = 4;  // tries in a row that prove no more, before the search ends
+constexpr int kMisses = 4,
+              kMostMisses =
+                  60;  // tries in a row that prove no more, before the search ends; where there is time
 constexpr std::size_t kTogether =
     3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
 constexpr double kWorth = 0.02;     // of what there is still to prove: less is not worth a larger program
@@ -109,6 +111,7 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
     const std::vector<TaskId> moments =
         with_more(facts, kept, first, std::min(kTogether, kept.size()), candidates);
     const double had = std::max(base.bound.seconds, single);
+    const auto gained = [&] { return best.bound.seconds > had + kLittle * values.floor_seconds; };
     if (!moments.empty()) {
       if (++programs > kMostPrograms || !o.go_on(static_cast<int>(moments.size()))) break;
       Try next;
@@ -120,11 +123,10 @@ StageSearch search_stages(const Values& values, TaskId first, double single, con
       const double worth = std::max(1e-6 * values.floor_seconds, kWorth * gap);
       const bool miss = next.bound.seconds <= had + worth;
       if (next.bound.seconds > best.bound.seconds) best = std::move(next);
-      if (miss && ++misses < kMisses) continue;
+      if (miss && (++misses < kMisses || (misses < kMostMisses && !gained() && o.unhurried()))) continue;
       if (!miss) misses = 0;
     }
-    const bool anyway = misses > 0 && ++little <= kMostLittle && o.unhurried() &&
-                        best.bound.seconds > had + kLittle * values.floor_seconds;
+    const bool anyway = misses > 0 && ++little <= kMostLittle && o.unhurried() && gained();
     if (!best.program || (misses > 0 && !anyway)) break;
     base = std::move(best);
     best = {};
