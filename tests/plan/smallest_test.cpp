@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "exhaustive.h"
 #include "random_problem.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
@@ -210,6 +211,28 @@ TEST(SmallestPeak, SizesThatOverflowAreRefusedBeforeAnythingIsAddedUp) {
   EXPECT_GE(least.bound, Bytes{1} << 59);
   EXPECT_GE(least.budget, least.bound);
   EXPECT_EQ(check(p, least.plan), "");
+}
+
+// Where the search itself knows no way down: all that can be live is looked at.
+TEST(SmallestPeak, IsTheLeastOfSomeTwentyTasks) {
+  struct Shape {
+    int required;
+    std::uint64_t seed;
+  };
+  for (const auto& [required, seed] : {Shape{12, 42}, {12, 93}, {12, 272}, {14, 136}, {14, 188}, {14, 247}}) {
+    RandomProblem shape;
+    shape.tasks = required;
+    Rng rng(seed);
+    choose_features(rng, 2, shape);
+    shape.tiers = shape.lossy = false;
+    const Problem p = random_problem(seed, shape);
+    ASSERT_GT(p.tasks.size(), 16u);
+    const std::optional<Bytes> least = least_peak(p, 400'000);
+    ASSERT_TRUE(least) << seed;
+    const SmallestPeak found =
+        smallest_peak(p, {.time_limit = 1e9, .effort = 5, .offsets = false, .bounds = false});
+    EXPECT_EQ(found.plan.peak, *least) << seed;
+  }
 }
 
 }  // namespace

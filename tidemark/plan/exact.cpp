@@ -12,8 +12,8 @@
 namespace tidemark::plan {
 namespace {
 
-constexpr std::int32_t kMostTasks = 16, kMostBuffers = 32, kMostCopies = 64;
-constexpr std::size_t kMostStates = 60'000;
+constexpr std::int32_t kMostTasks = 24, kMostBuffers = 32, kMostCopies = 64;
+constexpr std::size_t kMostStates = 200'000;
 constexpr double kSecondsAState = 2e-6;
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
@@ -274,7 +274,7 @@ std::optional<ExactLeast> exact_least(const Model& model, Bytes low, ExactOption
   while (!best || low < best->peak) {
     if (best) options.budget = low + (best->peak - low) / 2;
     Exact found = exact(model, options, limit);
-    if (!found.complete || (found.runs.empty() && !best)) return std::nullopt;
+    if (!found.complete || (found.runs.empty() && !best)) break;
     if (found.runs.empty()) {
       low = options.budget + 1;
       continue;

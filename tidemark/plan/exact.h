@@ -27,7 +27,7 @@ bool is_tiny(const Model& model);
 // A* over what is live, done and in which tier, until the goal, a fixed number of states, or the time is up. Copies that are waited for at
 // once need the fewest bytes, so whether there is a plan does not depend on those that are not.
 Exact exact(const Model& model, const ExactOptions& options, const Limit& limit);
-// The fewest live bytes of any sequence and one that has them; nothing where there is no plan, or not every state was seen. Above `low`,
+// The fewest live bytes of any sequence and one that has them, or of those that were found where not every state was seen; nothing where there is none. Above `low`,
 // which no plan is below.
 struct ExactLeast {
   Bytes peak = 0;

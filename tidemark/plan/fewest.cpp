@@ -14,7 +14,8 @@ namespace tidemark::plan {
 namespace {
 
 constexpr std::uint64_t kSteps = 40;
-constexpr double kFrugal = 0.4;  // of the time, for runs by halving
+constexpr double kWhole = 0.6;   // of the time, to look at every state of a tiny problem
+constexpr double kFrugal = 0.4;  // of what is left, for runs by halving
 constexpr double kLeastStride = 1e-3;
 constexpr double kPress = 0.25;  // of a step's time, to make what is known fit
 
@@ -40,9 +41,9 @@ class Down {
   bool more() const { return have_ > descent_.target && !limit_.time_is_up(); }
 
   void whole() {
-    const auto least =
-        exact_least(model_, descent_.floor,
-                    {.budget = have_, .reorder = options_.reorder, .recompute = options_.recompute}, limit_);
+    const auto least = exact_least(
+        model_, descent_.floor,
+        {.budget = have_, .reorder = options_.reorder, .recompute = options_.recompute}, limit_.rest(kWhole));
     if (least) take(least->runs);
   }
 
