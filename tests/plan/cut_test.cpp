@@ -23,7 +23,7 @@ TEST(Cut, AFlowThatEndsEarlyIsAProofOfLess) {
     const Bytes budget = budget_at(p, 0.6);
     const BoundResult whole = bound(values, {.budget = budget, .branch = false, .stages = false});
     if (whole.infeasible || whole.moment < 0) continue;
-    const Evaluation facts(values, {whole.moment}, unit_exponent_for(values.floor_seconds), budget);
+    const Evaluation facts(values, std::vector{whole.moment}, unit_exponent_for(values.floor_seconds), budget);
     for (const std::int64_t arcs : {1, 40, 160, 1 << 20}) {
       CutModel model(values, whole.moment);
       model.limit_work(arcs);
@@ -78,7 +78,7 @@ TEST(Branch, ProvesWhatItFoundThoughTheTimeIsUp) {
     const Bytes budget = budget_at(p, 0.6);
     const BoundResult whole = bound(values, {.budget = budget, .branch = false, .stages = false});
     if (whole.infeasible || whole.moment < 0) continue;
-    const Evaluation facts(values, {whole.moment}, unit_exponent_for(values.floor_seconds), budget);
+    const Evaluation facts(values, std::vector{whole.moment}, unit_exponent_for(values.floor_seconds), budget);
     for (const int splits : {0, 2}) {
       CutModel model(values, whole.moment);
       int asked = 0;

@@ -1,25 +1,30 @@
-// The bound over gaps: what it proves where that is known, and that its prices are the best. That it is never above an optimum: bound_exhaustive_test.cpp.
+// The bound over gaps: what it proves where that is known, and how good its prices are. That it is never above an optimum: bound_exhaustive_test.cpp.
 // SPDX-License-Identifier: Apache-2.0
 #include "tidemark/plan/gap_bound.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "tidemark/base/random.h"
 #include "tidemark/plan/bound.h"
 #include "tidemark/plan/budget.h"
 #include "tidemark/plan/gap_prices.h"
+#include "tidemark/plan/linear_program.h"
 #include "tidemark/plan/proof.h"
 
 namespace tidemark::plan {
 namespace {
 
-// Twice four values, which cost 1 to 4, are made one by one; after some steps each is read once more, the dearest first.
+// Twice four values, which cost 1 to 4, are made one by one; after some steps each is read once more, the dearest first. With a mask of 10 bytes
+// beside them, from the beginning to the end: it cannot be made again.
 struct TwiceFour {
-  TwiceFour() {
+  explicit TwiceFour(bool masked = false) {
     p.buffers.push_back({.name = "in", .resident = true});
-    BufferId x = 0;
+    const BufferId mask = masked ? add(10, {0}, 1) : 0;
+    if (masked) p.tasks.back().once = true;
+    BufferId x = masked ? add(1, {mask}, 1) : 0;
     for (int group = 0; group < 2; ++group) {
       std::vector<BufferId> four;
       for (int cost = 1; cost <= 4; ++cost) {
@@ -32,6 +37,7 @@ struct TwiceFour {
       }
       for (; !four.empty(); four.pop_back()) x = add(1, {x, four.back()}, 1);
     }
+    if (masked) x = add(1, {x, mask}, 1);
     p.outputs = {x};
   }
   BufferId add(Bytes bytes, std::vector<BufferId> reads, double seconds) {
@@ -47,6 +53,7 @@ struct TwiceFour {
     std::vector<TaskId> all(p.tasks.size());
     std::iota(all.begin(), all.end(), 0);
     const StageBound b = gap_bound(values, all, live, {.budget = budget, .moments = moments});
+    if (b.seconds == 0) return 0;  // nothing is proven
     Plan claim;
     claim.budget = budget;
     claim.seconds_bound = b.seconds;
@@ -69,7 +76,40 @@ TEST(GapBound, WhatHasNoRoomIsChargedOverEveryGap) {
   EXPECT_NEAR(steps.extra(403, 8), 0, 1e-9) << "all have room";
 }
 
-TEST(GapBound, PricesAreTheBest) {
+TEST(GapBound, WhatCannotBeMadeAgainIsStored) {
+  const TwiceFour steps(true);
+  ASSERT_EQ(verify(steps.p), "");
+  EXPECT_NEAR(steps.extra(260, 1), 1 + 2 * 0.52, 1e-6);
+  EXPECT_NEAR(steps.extra(260, 8), 2 * (1 + 2 * 0.52), 1e-6);
+}
+
+// No room for `kept` at the first and the third step, which need much memory, and the second one reads it: it is made again twice.
+TEST(GapBound, AMomentAtWhichTheValueIsThereEndsTheGap) {
+  Problem p;
+  const auto add = [&](Bytes bytes, std::vector<BufferId> reads, double seconds, Bytes workspace) {
+    p.buffers.push_back({.name = "b", .bytes = bytes});
+    const auto made = static_cast<BufferId>(p.buffers.size() - 1);
+    p.tasks.push_back({.name = "t",
+                       .reads = std::move(reads),
+                       .writes = {made},
+                       .seconds = seconds,
+                       .workspace = workspace});
+    return made;
+  };
+  const BufferId kept = add(100, {}, 10, 0);
+  BufferId x = add(1, {kept}, 1, 0);
+  x = add(1, {x}, 1, 150);
+  x = add(1, {x, kept}, 1, 0);
+  x = add(1, {x}, 1, 150);
+  p.outputs = {add(1, {x, kept}, 1, 0)};
+  ASSERT_EQ(verify(p), "");
+  const Values values(p);
+  const std::vector<Bytes> live(p.tasks.size(), 1);
+  for (const std::vector<TaskId>& moments : {std::vector<TaskId>{2, 4}, {2, 3, 4}, {2, 3, 4, 5}})
+    EXPECT_NEAR(gap_bound(values, moments, live, {.budget = 200, .moments = 8}).seconds, 15 + 2 * 10, 1e-9);
+}
+
+TEST(GapBound, PricesAtTwoMomentsAreTheBest) {
   Rng rng(5);
   for (int round = 0; round < 200; ++round) {
     std::vector<GapPrices::Gap> gaps;
@@ -98,6 +138,42 @@ TEST(GapBound, PricesAreTheBest) {
     }
     EXPECT_GE(prices.value(prices.best()), best * (1 - 2e-4) - 1e-9) << round;
     EXPECT_LE(prices.value(prices.best()), best * (1 + 1e-9) + 1e-9) << round;
+  }
+}
+
+TEST(GapBound, PricesForManyGapsAreNearlyTheBest) {
+  if (!LinearProgram::available()) GTEST_SKIP() << "built without HiGHS";
+  constexpr int kMoments = 8, kGaps = 400;
+  Rng rng(7);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<GapPrices::Gap> gaps;
+    std::vector<double> costs, all(kMoments, 0.0), room;
+    for (int g = 0; g < kGaps; ++g) {
+      const auto from = static_cast<std::int32_t>(1 + rng.below(kMoments)),
+                 last = static_cast<std::int32_t>(from + rng.below(kMoments + 1 - from));
+      // Ratios of all sizes.
+      const double bytes = std::pow(10.0, 6 * rng.uniform()),
+                   seconds = bytes * std::pow(10.0, -4 * rng.uniform());
+      gaps.push_back({from, last, seconds, bytes});
+      costs.push_back(seconds);
+      for (std::int32_t i = from; i <= last; ++i) all[static_cast<std::size_t>(i - 1)] += bytes;
+    }
+    for (const double bytes : all) room.push_back(rng.uniform() * bytes);
+    // The parts of gaps that are left out: the least that they cost so that the others have room.
+    LinearProgram program(costs, 100'000, nullptr);
+    for (std::int32_t i = 1; i <= kMoments; ++i) {
+      std::vector<LinearProgram::Entry> row;
+      for (int g = 0; g < kGaps; ++g) {
+        const GapPrices::Gap& gap = gaps[static_cast<std::size_t>(g)];
+        if (gap.from <= i && i <= gap.last) row.push_back({g, gap.bytes / 1e6});
+      }
+      const auto place = static_cast<std::size_t>(i - 1);
+      program.add_row(row, (all[place] - room[place]) / 1e6);
+    }
+    ASSERT_EQ(program.run(), LinearProgram::Outcome::solved);
+    const GapPrices prices(gaps, room);
+    EXPECT_GE(prices.value(prices.best()), 0.99 * program.objective()) << round;
+    EXPECT_LE(prices.value(prices.best()), (1 + 1e-6) * program.objective()) << round;
   }
 }
 

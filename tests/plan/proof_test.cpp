@@ -443,11 +443,14 @@ TEST(Proof, facts_are_those_of_the_bounds) {
         EXPECT_EQ(found.after, moment.after) << seed;
         EXPECT_EQ(found.over, moment.over) << seed;
         EXPECT_EQ(found.held, moment.held) << seed;
-        const Evaluation ranges(values, {task}, 0, budget);
+        const Evaluation ranges(values, std::vector{task}, 0, budget);
         for (BufferId b = 0; b < std::ssize(p.buffers); ++b) {
           const std::pair<int, int> range{found.least[proof::at(b)], found.most[proof::at(b)]};
           EXPECT_EQ(range, ranges.stored_range(1, b)) << seed;
-          without_room += range.second == 0 && !moment.absent[proof::at(b)] && !moment.counts(b) ? 1 : 0;
+          without_room +=
+              range.second == 0 && !moment.absent[proof::at(b)] && std::ranges::count(moment.fresh, b) == 0
+                  ? 1
+                  : 0;
         }
         // Beside one that is decided to be stored.
         const auto decided = static_cast<BufferId>(seed % p.buffers.size());

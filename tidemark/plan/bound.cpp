@@ -26,6 +26,7 @@ constexpr double kProgramsShare = 0.35;   // of the time, to choose moments; the
 constexpr double kUnhurried = 0.15;       // of the time: until then moments that add little are taken too
 constexpr double kLongerAndLonger = 1.5;  // than the longest program so far: what the next may take
 constexpr double kGapsShare = 0.3;        // of the time, where a cut may take it all
+// What a cut and its proof differ by: no reason to look for the proof of the same once more.
 constexpr double kRounding = 1e-12;
 constexpr double kOutOfReach =
     0.004;  // of the floor: so much more is not made up for by branching at one moment
@@ -45,10 +46,11 @@ class Search {
     prove();
     result_.leaves = 0;
     for (const Certificate& c : cases_) result_.leaves += static_cast<int>(c.leaves.size());
-    if (result_.infeasible) result_.seconds = v_.floor_seconds;
     if (o_.peak || result_.infeasible)
       result_.peak = peak_bound(v_, 64, result_.infeasible ? result_.moment : -1);
     result_.infeasible = o_.budget >= 0 && result_.peak.bytes > o_.budget;
+    if (result_.infeasible || result_.seconds == std::numeric_limits<double>::infinity())
+      result_.seconds = v_.floor_seconds;
     if (o_.certificate)
       result_.proof.json = proof_json(cases_, o_.peak || result_.infeasible ? &result_.peak : nullptr);
     result_.choices = looks_.choices();
@@ -62,12 +64,12 @@ class Search {
     if (o_.budget >= 0 && v_.tasks() > 0) {
       if (looks_.is_large())
         take(gap_bound(v_, looks_.moments(), looks_.live(),
-                       {.budget = o_.budget, .seconds = kGapsShare * o_.time_limit}));
+                       {.budget = o_.budget, .seconds = kGapsShare * o_.time_limit, .limit = &limit_}));
       looks_.run(certificate_.orders.empty());
       const MomentSearch::Best& best = looks_.best();
-      result_.moment = best.moment;
+      result_.infeasible = looks_.is_impossible();
+      result_.moment = result_.infeasible ? best.impossible_at : best.moment;
       result_.price = best.price;
-      result_.infeasible = best.infeasible;
       result_.hurried = best.hurried;
       result_.seconds = std::max(result_.seconds, best.seconds);
       if (!result_.infeasible) take(shown_);

@@ -39,7 +39,7 @@ struct BoundResult {
   double seconds = 0;        // no plan for the budget is faster
   double floor_seconds = 0;  // every task once, the cheapest way: the bound without a budget
   bool infeasible = false;   // no plan exists: at `moment`, more than the budget is live
-  TaskId moment = -1;        // where the best bound comes from
+  TaskId moment = -1;        // where one cut proves most; -1: none proves anything, or there was no time
   bool hurried = false;      // there was no time to look at all the moments that might be better
   double price = 0;          // of a byte there: how steep the bound of that moment is, in seconds
   // Best bound first, at different moments; `less` fits the budget, `more` is the next that does not.

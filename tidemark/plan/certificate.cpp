@@ -14,8 +14,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-bool has(std::span<const std::int32_t> list, std::int32_t item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+// Rounded down, and no more than the verifier takes.
+Units units(double seconds, int unit_exponent) {
+  return static_cast<Units>(
+      std::floor(std::min(std::ldexp(seconds, -unit_exponent), static_cast<double>(Certificate::kMost))));
 }
 
 // price x bytes in units, exactly, rounded down or up.
@@ -62,7 +64,7 @@ std::vector<Units> away_costs(const Values& values, const std::vector<Certificat
     for (std::size_t i = 0; i < tiers.size(); ++i) {
       const auto copy = [&](double rate) {
         const double seconds = tiers[i].latency_seconds + static_cast<double>(values.size[at(v)]) / rate;
-        return static_cast<Wide>(std::floor(std::ldexp(seconds, -unit_exponent)));
+        return static_cast<Wide>(units(seconds, unit_exponent));
       };
       Wide cost = links[i].read * copy(tiers[i].read_bytes_per_second);
       if (!values.given[at(v)]) cost += links[i].write * copy(tiers[i].write_bytes_per_second);
@@ -84,21 +86,25 @@ std::pair<std::int64_t, std::int64_t> run_weights(const std::vector<Certificate:
 
 Evaluation::Evaluation(const Values& values, const std::vector<TaskId>& moments, int unit_exponent,
                        Bytes budget)
-    : Evaluation(values, unit_exponent, budget, facts_at(values, moments)) {}
+    : Evaluation(values, facts_at(values, moments), unit_exponent, budget) {}
 
-Evaluation::Evaluation(const Values& values, int unit_exponent, Bytes budget, std::vector<Moment> facts)
+Evaluation::Evaluation(const Values& values, std::vector<Moment> facts, int unit_exponent, Bytes budget)
     : values_(values), unit_exponent_(unit_exponent), budget_(budget), facts_(std::move(facts)) {
   for (std::size_t i = 0; i < facts_.size(); ++i) {
     room_.push_back(budget - facts_[i].held);
     for (BufferId v : values.reads[facts_[i].task]) room_.back() -= values.size[at(v)];
     if (i > 0) chain_ = chain_ && facts_[i].before[at(facts_[i - 1].task)];
+    std::vector<Stored>& stored = stored_.emplace_back(at(values.values()), Stored::perhaps);
+    for (BufferId v = 0; v < values.values(); ++v)
+      if (facts_[i].absent[at(v)]) stored[at(v)] = Stored::never;
+    for (BufferId v : facts_[i].fresh) stored[at(v)] = Stored::never;
+    for (BufferId v : values.reads[facts_[i].task]) stored[at(v)] = Stored::always;
   }
   const int n = values.tasks();
   cost_.resize(at(n));
   for (TaskId t = 0; t < n; ++t) first_is_open_.push_back(values.duty[at(t)] == t && values.floor[at(t)] > 0);
   for (TaskId t = 0; t < n; ++t) {
-    cost_[at(t)] =
-        static_cast<Units>(std::floor(std::ldexp(values.problem.tasks[at(t)].seconds, -unit_exponent)));
+    cost_[at(t)] = units(values.problem.tasks[at(t)].seconds, unit_exponent);
     for (int l = 0; l < stages() && values.duty[at(t)] >= 0; ++l) {
       if (run_range(l, l, t).first == 1) first_is_open_[at(values.duty[at(t)])] = false;
     }
@@ -117,9 +123,9 @@ std::pair<int, int> Evaluation::run_range(int i, int j, TaskId t) const {
 std::pair<int, int> Evaluation::stored_range(int i, BufferId v, Bytes room) const {
   if (i == 0) return values_.given[at(v)] ? std::pair{1, 1} : std::pair{0, 0};
   if (i == stages()) return {1, 1};  // an output at the end
-  const Moment& m = facts_[at(i - 1)];
-  if (has(values_.reads[m.task], v)) return {1, 1};
-  return m.absent[at(v)] || m.counts(v) || values_.size[at(v)] > room ? std::pair{0, 0} : std::pair{0, 1};
+  const Stored stored = stored_[at(i - 1)][at(v)];
+  if (stored == Stored::always) return {1, 1};
+  return stored == Stored::never || values_.size[at(v)] > room ? std::pair{0, 0} : std::pair{0, 1};
 }
 
 double Evaluation::seconds(const Certificate::Leaf& leaf) const {

@@ -3,6 +3,9 @@
 // verify_proof. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "tidemark/plan/values.h"
 
 namespace tidemark::plan {
@@ -79,8 +82,8 @@ TIDEMARK_API std::pair<std::int64_t, std::int64_t> run_weights(const std::vector
 // What the certificate's leaves prove, in seconds: the least of them.
 class TIDEMARK_API Evaluation {
  public:
-  // The facts of its moments may be given.
-  Evaluation(const Values& values, int unit_exponent, Bytes budget, std::vector<Moment> facts);
+  // Where what holds at the moments is known already.
+  Evaluation(const Values& values, std::vector<Moment> facts, int unit_exponent, Bytes budget);
   Evaluation(const Values& values, const std::vector<TaskId>& moments, int unit_exponent, Bytes budget);
   double seconds(const Certificate::Leaf& leaf) const;
   bool chain() const { return chain_; }
@@ -106,6 +109,8 @@ class TIDEMARK_API Evaluation {
   Bytes budget_;
   std::vector<Moment> facts_;
   std::vector<Bytes> room_;  // at each: left of the budget beside the task's run and what it reads
+  enum class Stored : std::uint8_t { never, perhaps, always };
+  std::vector<std::vector<Stored>> stored_;  // at each, by value, whatever the room
   std::vector<Units> cost_;
   std::vector<bool> first_is_open_;
   bool chain_ = true;

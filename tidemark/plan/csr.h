@@ -16,6 +16,7 @@ class Csr {
     return {items_.data() + starts_[r], items_.data() + starts_[r + 1]};
   }
   std::size_t rows() const { return starts_.size() - 1; }
+  std::size_t items() const { return items_.size(); }  // in all rows
   void add(std::int32_t item) { items_.push_back(item); }
   void end_row() { starts_.push_back(static_cast<std::int32_t>(items_.size())); }
 

@@ -15,6 +15,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+// A task may take many thousand times the floor.
+MinCut::Flow flow_of(double units) {
+  return static_cast<MinCut::Flow>(std::min(units, static_cast<double>(MinCut::kUnlimited)));
+}
+
 // Tasks that make a common value can run in each other's place; the network charges the cheapest of such a
 // group.
 class Groups {
@@ -50,6 +55,7 @@ class CutModel::Builder {
         can_(at(n_), true),
         done_(at(n_)),
         shared_duty_(at(n_)),
+        looked_at_(at(values.values())),
         groups_(n_),
         charge_(at(n_)),
         node_of_value_(at(values.values()), kUnknown),
@@ -130,7 +136,8 @@ class CutModel::Builder {
       one_floor = one_floor && !facts_.before[at(u)] && (d < 0 || (!done_[at(d)] && (duty < 0 || duty == d)));
       if (d >= 0) duty = d;
       for (BufferId v : v_.makes[u]) {
-        if (shared.reader >= 0 || v_.given[at(v)]) continue;
+        if (shared.reader >= 0 || v_.given[at(v)] || looked_at_[at(v)]) continue;
+        looked_at_[at(v)] = true;  // all that make it are of this group
         const auto makers = v_.makers[v];
         if (!std::all_of(makers.begin(), makers.end(), [&](TaskId m) { return groups_.find(m) == root; }))
           continue;
@@ -171,8 +178,8 @@ class CutModel::Builder {
     if (node_of_task_[at(who)] != kUnknown) return node_of_task_[at(who)];
     const double seconds = many ? cost_of_group(who) : charge_[at(who)];
     const int node = node_of_task_[at(who)] = m_.flow_.add_node();
-    const auto capacity = static_cast<MinCut::Flow>(std::max(0.0, seconds) * m_.scale_);
-    m_.runs_.push_back({who, node, m_.flow_.add_edge(node, MinCut::kSink, capacity), seconds});
+    const int edge = m_.flow_.add_edge(node, MinCut::kSink, flow_of(std::max(0.0, seconds) * m_.scale_));
+    m_.runs_.push_back({who, node, edge, seconds});
     m_.most_extra_ += seconds;
     if (many) return node;
     for (BufferId v : v_.reads[who]) {
@@ -200,7 +207,7 @@ class CutModel::Builder {
   const Values& v_;
   const Moment& facts_;
   int n_;
-  std::vector<bool> fixed_, can_, done_, shared_duty_;
+  std::vector<bool> fixed_, can_, done_, shared_duty_, looked_at_;
   Groups groups_;
   std::vector<std::pair<TaskId, TaskId>> members_;  // (group, task), sorted
   std::vector<double> charge_;
@@ -234,7 +241,7 @@ void CutModel::set_links(std::vector<Certificate::Link> links) {
 }
 
 MinCut::Flow CutModel::capacity_of(const Run& run) const {
-  return static_cast<MinCut::Flow>(std::max(0.0, run.seconds) * weight_after_ * scale_);
+  return flow_of(std::max(0.0, run.seconds) * weight_after_ * scale_);
 }
 
 bool CutModel::is_away(const Need& need, double price) const {

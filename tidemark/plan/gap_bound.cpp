@@ -14,12 +14,13 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Those that every plan runs before the last one, if they are most of them: when a task runs that nothing waits for, next to nothing is sure.
+// Those that every plan runs before the last one, and that, if they are most of them: when a task runs that nothing waits for, next to nothing is sure.
 std::vector<TaskId> on_the_way(const Values& values, std::span<const TaskId> candidates) {
   std::vector<TaskId> kept;
   if (!candidates.empty()) {
     const Moment end(values, candidates.back());
     std::ranges::copy_if(candidates, std::back_inserter(kept), [&](TaskId t) { return end.before[at(t)]; });
+    kept.push_back(candidates.back());
   }
   return 2 * kept.size() >= candidates.size() ? kept
                                               : std::vector<TaskId>(candidates.begin(), candidates.end());
@@ -27,8 +28,8 @@ std::vector<TaskId> on_the_way(const Values& values, std::span<const TaskId> can
 
 // The fullest of all, and the fullest in each of so many parts of the candidates, as far as each surely runs before the next: from the back, for
 // what has run at a moment is known there.
-std::vector<Moment> line_of_moments(const Values& values, std::span<const TaskId> candidates,
-                                    std::span<const Bytes> live, int most) {
+std::vector<Moment> line_of_moments(const Values& values, std::span<const TaskId> candidates, int most,
+                                    std::span<const Bytes> live, const Limit* limit) {
   const auto fuller = [&](TaskId a, TaskId b) { return live[at(a)] < live[at(b)]; };
   const TaskId fullest = candidates.empty() ? -1 : *std::ranges::max_element(candidates, fuller);
   std::vector<Moment> line;
@@ -41,6 +42,7 @@ std::vector<Moment> line_of_moments(const Values& values, std::span<const TaskId
     }
     candidates = candidates.first(rest);
     if (best < 0) continue;
+    if (!line.empty() && limit != nullptr && limit->time_is_up()) break;
     Moment moment(values, best);
     if (best <= fullest || moment.before[at(fullest)]) line.push_back(std::move(moment));
   }
@@ -48,31 +50,31 @@ std::vector<Moment> line_of_moments(const Values& values, std::span<const TaskId
   return line;
 }
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 class GapBound {
  public:
   GapBound(const Values& values, Bytes budget, std::vector<Moment> line)
       : v_(values),
         k_(static_cast<std::int32_t>(line.size())),
         unit_exponent_(unit_exponent_for(values.floor_seconds)),
-        facts_(values, unit_exponent_, budget, std::move(line)),
+        facts_(values, std::move(line), unit_exponent_, budget),
         not_yet_(at(values.tasks())),
         by_then_(at(values.tasks()), k_ + 1),
-        made_bytes_(at(values.tasks())) {
+        uses_(at(k_ + 1)),
+        best_(at(k_ + 2)) {
     for (std::int32_t i = 1; i <= k_; ++i) {
       for (TaskId t = 0; t < v_.tasks(); ++t) {
         if (moment(i).after[at(t)]) not_yet_[at(t)] = i;
         if (moment(i).before[at(t)] && by_then_[at(t)] > i) by_then_[at(t)] = i;
       }
-      find_stored(i);
-    }
-    for (TaskId t = 0; t < v_.tasks(); ++t) {
-      for (const BufferId b : v_.makes[t]) made_bytes_[at(t)] += v_.size[at(b)];
     }
     std::vector<bool> is_output(at(v_.values()));
     for (const BufferId b : v_.outputs) is_output[at(b)] = true;
     for (BufferId b = 0; b < v_.values(); ++b) {
       if (v_.size[at(b)] > 0 && !v_.given[at(b)]) find_gaps(b, is_output[at(b)]);
     }
+    find_seconds();
   }
 
   StageBound prove() const {
@@ -80,14 +82,19 @@ class GapBound {
     for (std::int32_t i = 1; i <= k_; ++i) room.push_back(static_cast<double>(facts_.room(i)));
     std::vector<GapPrices::Gap> gaps;
     for (const Gap& g : gaps_) {
-      if (g.without == 0) gaps.push_back({g.from, g.last, g.seconds, bytes(g)});
+      if (g.seconds == kNever) {
+        // It cannot be made again, so it is stored.
+        for (std::int32_t i = g.from; i <= g.last; ++i) room[at(i - 1)] -= bytes(g);
+      } else if (g.without == 0) {
+        gaps.push_back({g.from, g.last, g.seconds, bytes(g)});
+      }
     }
     StageBound out;
     out.certificate.unit_exponent = unit_exponent_;
     for (const Moment& m : facts_.facts()) out.certificate.moments.push_back(m.task);
     out.certificate.leaves.push_back(leaf(GapPrices(std::move(gaps), std::move(room)).best()));
     out.seconds = facts_.seconds(out.certificate.leaves[0]);
-    return out;
+    return out.seconds > v_.floor_seconds ? out : StageBound();
   }
 
  private:
@@ -103,22 +110,13 @@ class GapBound {
     std::int32_t last = -1;
     TaskId reader = -1;
   };
-  enum class Stored : std::uint8_t { never, perhaps, always };
 
   const Moment& moment(std::int32_t i) const { return facts_.facts()[at(i - 1)]; }
-  Stored& stored(std::int32_t i, BufferId b) { return stored_[at(i - 1) * at(v_.values()) + at(b)]; }
+  bool always_stored(std::int32_t i, BufferId b) const { return facts_.stored_range(i, b).first == 1; }
+  bool never_stored(std::int32_t i, BufferId b) const { return facts_.stored_range(i, b).second == 0; }
   double bytes(const Gap& g) const { return static_cast<double>(v_.size[at(g.value)]); }
 
-  void find_stored(std::int32_t i) {
-    stored_.resize(at(i) * at(v_.values()), Stored::perhaps);
-    for (BufferId b = 0; b < v_.values(); ++b) {
-      if (moment(i).absent[at(b)] || v_.size[at(b)] > facts_.room(i)) stored(i, b) = Stored::never;
-    }
-    for (const BufferId b : moment(i).fresh) stored(i, b) = Stored::never;
-    for (const BufferId b : v_.reads[moment(i).task]) stored(i, b) = Stored::always;
-  }
-
-  // The first moment behind which every run of a maker is one beyond the floor; k + 1: there is none.
+  // The first moment behind which every run of a maker is one beyond the floor; k + 1: there is none. What another may run instead of is left out.
   std::int32_t made_by(BufferId b) const {
     std::int32_t from = 1;
     for (const TaskId m : v_.makers[b]) {
@@ -129,25 +127,14 @@ class GapBound {
     return from;
   }
 
-  // What a run of a maker costs for one of the values that it makes: they share its seconds by their sizes.
-  double cost(BufferId b, std::int32_t from, std::int32_t until) const {
-    double least = std::numeric_limits<double>::max();
-    for (const TaskId m : v_.makers[b]) {
-      if (facts_.run_range(from, until, m).second == 0) continue;
-      const double part = static_cast<double>(v_.size[at(b)]) / static_cast<double>(made_bytes_[at(m)]);
-      least = std::min(least, v_.problem.tasks[at(m)].seconds * part);
-    }
-    return least;
-  }
-
   // One after the other, so that no run of a maker is in two of them; those that leave out the fewest moments.
   void find_gaps(BufferId b, bool is_output) {
     const std::int32_t first = made_by(b);
     if (first > k_) return;
     // By the stage in which it ends: the use that is needed there the longest.
-    std::vector<Use> uses(at(k_ + 1));
+    std::ranges::fill(uses_, Use());
     const auto add = [&](std::int32_t until, const Use& use) {
-      if (use.last > uses[at(until)].last) uses[at(until)] = use;
+      if (use.last > uses_[at(until)].last) uses_[at(until)] = use;
     };
     for (const TaskId t : v_.readers[b]) {
       const std::int32_t i = not_yet_[at(t)];
@@ -159,37 +146,53 @@ class GapBound {
     }
     if (is_output) add(k_, {k_, -1});
 
-    // From the back, by the moment from which on gaps are looked for: the moments in them, and where the first of them ends.
-    struct Best {
-      std::int32_t moments = 0, until = -1;
-    };
-    std::vector<Best> best(at(k_ + 2));
+    // From the back, by the moment from which on gaps are looked for. None goes over a moment at which the value is there in any case.
+    best_[at(k_ + 1)] = {};
     for (std::int32_t from = k_; from >= first; --from) {
-      best[at(from)].moments = best[at(from + 1)].moments;
-      for (std::int32_t until = from; until <= k_ && stored(from, b) != Stored::always; ++until) {
-        const std::int32_t moments = uses[at(until)].last - from + 1 + best[at(until + 1)].moments;
-        if (uses[at(until)].last >= from && moments > best[at(from)].moments)
-          best[at(from)] = {moments, until};
+      best_[at(from)] = {best_[at(from + 1)].moments, -1};
+      for (std::int32_t until = from; until <= k_ && !always_stored(until, b); ++until) {
+        const std::int32_t moments = uses_[at(until)].last - from + 1 + best_[at(until + 1)].moments;
+        if (uses_[at(until)].last >= from && moments > best_[at(from)].moments)
+          best_[at(from)] = {moments, until};
       }
     }
     for (std::int32_t from = first; from <= k_;) {
-      const std::int32_t until = best[at(from)].until;
-      if (until >= 0) add_gap(b, from, until, uses[at(until)]);
+      const std::int32_t until = best_[at(from)].until;
+      if (until >= 0) {
+        const auto [last, reader] = uses_[at(until)];
+        std::int32_t without = last;
+        while (without >= from && !never_stored(without, b)) --without;
+        gaps_.push_back({b, from, last, until, without >= from ? without : 0, reader, 0});
+      }
       from = std::max(from, until) + 1;
     }
   }
 
-  void add_gap(BufferId b, std::int32_t from, std::int32_t until, const Use& use) {
-    std::int32_t without = use.last;
-    while (without >= from && stored(without, b) != Stored::never) --without;
-    const double seconds = cost(b, from, until);
-    if (seconds > 0)
-      gaps_.push_back({b, from, use.last, until, without >= from ? without : 0, use.reader, seconds});
+  // What a run of a maker costs for one of the values that it makes: those that have gaps share its seconds by their sizes.
+  void find_seconds() {
+    std::vector<Bytes> made(at(v_.tasks()));
+    for (std::size_t g = 0; g < gaps_.size(); ++g) {
+      const BufferId b = gaps_[g].value;
+      if (g > 0 && gaps_[g - 1].value == b) continue;
+      for (const TaskId m : v_.makers[b]) made[at(m)] += v_.size[at(b)];
+    }
+    for (Gap& g : gaps_) {
+      g.seconds = kNever;
+      for (const TaskId m : v_.makers[g.value]) {
+        if (facts_.run_range(g.from, g.until, m).second == 0) continue;
+        g.seconds = std::min(g.seconds,
+                             v_.problem.tasks[at(m)].seconds * (bytes(g) / static_cast<double>(made[at(m)])));
+      }
+    }
+    // Without the value and a maker there is no plan, which is the peak's to say.
+    std::erase_if(gaps_,
+                  [](const Gap& g) { return g.seconds == 0 || (g.seconds == kNever && g.without != 0); });
   }
 
   // What the gap gives at a moment.
   double worth(const Gap& g, std::int32_t i, const std::vector<double>& prices) const {
     if (g.without != 0) return i == g.without ? g.seconds : 0;
+    if (g.seconds == kNever) return prices[at(i - 1)] * bytes(g);
     double price = 0;
     for (std::int32_t j = g.from; j <= g.last; ++j) price += prices[at(j - 1)];
     const double part = price * bytes(g) > g.seconds ? g.seconds / (price * bytes(g)) : 1;
@@ -235,8 +238,12 @@ class GapBound {
   Evaluation facts_;
   // By task: the last moment at which it cannot have run, 0: there is none; the first by which it has, k + 1: there is none.
   std::vector<std::int32_t> not_yet_, by_then_;
-  std::vector<Bytes> made_bytes_;  // by task
-  std::vector<Stored> stored_;     // by moment and value
+  struct Best {
+    std::int32_t moments = 0,
+                 until = -1;  // those in gaps; where the first of these ends, -1: there is none at once
+  };
+  std::vector<Use> uses_;  // of one value: by the stage in which they end
+  std::vector<Best> best_;
   std::vector<Gap> gaps_;
 };
 
@@ -245,12 +252,13 @@ class GapBound {
 StageBound gap_bound(const Values& values, std::span<const TaskId> candidates, std::span<const Bytes> live,
                      const GapOptions& o) {
   constexpr double kMostSums = 3e7;        // in a proof: of each task in each range of stages
-  constexpr double kMomentSeconds = 3e-7;  // a task
+  constexpr double kMomentSeconds = 6e-8;  // for what a walk looks at
   if (!values.problem.tiers.empty() || !(values.floor_seconds > 0)) return {};
-  const double tasks = values.tasks(), most = std::sqrt(2 * kMostSums / tasks),
-               in_time = std::max(1.0, o.seconds / (kMomentSeconds * tasks));
-  std::vector<Moment> line = line_of_moments(values, on_the_way(values, candidates), live,
-                                             static_cast<int>(std::min({most, in_time, 1.0 * o.moments})));
+  const double most = std::sqrt(2 * kMostSums / values.tasks()) - 1.5,
+               in_time = o.seconds / (kMomentSeconds * values.extent());
+  const int moments = static_cast<int>(std::min(std::max(1.0, std::min(most, in_time)), 1.0 * o.moments));
+  std::vector<Moment> line = line_of_moments(values, on_the_way(values, candidates), moments, live, o.limit);
+  worked(moments * values.extent(), kMomentSeconds);
   return line.empty() ? StageBound() : GapBound(values, o.budget, std::move(line)).prove();
 }
 

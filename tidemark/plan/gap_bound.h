@@ -14,6 +14,7 @@ struct GapOptions {
   Bytes budget = 0;
   int moments = 16;                                          // at most; fewer where the proof would be large
   double seconds = std::numeric_limits<double>::infinity();  // likewise where there is no time for more
+  const Limit* limit = nullptr;                              // ends the choice of moments behind the first
 };
 
 // At some of the moments when `candidates` first run: sole tasks, in the order of the list. `live`: about how much is live when a task first

@@ -64,17 +64,23 @@ bool GapPrices::rise(std::vector<double>& prices, const std::vector<double>& dir
       if (along[i] < 0) most = std::min(most, prices[i] / -along[i]);
     }
     if (!(most > 0) || slope(prices, along) <= 0) continue;
-    double low = 0, high = most;
     const auto moved = [&](double step) {
       std::vector<double> to = prices;
       for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::max(0.0, to[i] + step * along[i]);
       return to;
     };
+    // Down to the right scale first: ratios may differ by any factor.
+    constexpr double kScale = 1024;
+    double high = most;
+    for (int k = 0; k < 60 && slope(moved(high / kScale), along) <= 0; ++k) high /= kScale;
+    double low = high / kScale;
     for (int halved = 0; halved < 50; ++halved) {
       const double middle = low + (high - low) / 2;
       (slope(moved(middle), along) > 0 ? low : high) = middle;
     }
-    prices = moved(high);
+    std::vector<double> to = moved(high);
+    if (!(value(to) > value(prices))) continue;
+    prices = std::move(to);
     return true;
   }
   return false;

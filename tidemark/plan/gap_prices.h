@@ -1,4 +1,4 @@
-// The prices of a byte at several moments that prove most over given gaps. Part of gap_bound. SPDX-License-Identifier: Apache-2.0
+// Prices of a byte at several moments that prove much over given gaps. Part of gap_bound. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tidemark::plan {
 
-// Maximises over prices p >= 0: the sum over gaps of min(seconds, bytes x (the sum of p over the gap)) - the sum over moments of p x room. Gaps
+// Of prices p >= 0: the sum over gaps of min(seconds, bytes x (the sum of p over the gap)) - the sum over moments of p x room. Gaps
 // from the same moment to the same are sorted by seconds a byte once; then a look at a price takes a search in each such group.
 class GapPrices {
  public:
@@ -17,6 +17,8 @@ class GapPrices {
   // `room`: bytes that may be stored at each moment.
   GapPrices(std::vector<Gap> gaps, std::vector<double> room);
 
+  // Where no line up leads from any more, along the price of a moment or from one to another: at two moments that is the most, at more of them nearly
+  // so where there are many gaps.
   std::vector<double> best() const;
   double value(const std::vector<double>& prices) const;
 

@@ -79,8 +79,8 @@ std::int64_t MomentSearch::work_limit() const {
 }
 
 bool MomentSearch::is_large() const {
-  constexpr double kSomeCuts = 3e-5;  // seconds a task
-  return o_.time_limit < kSomeCuts * v_.tasks();
+  constexpr double kSomeCuts = 5e-6;  // seconds
+  return o_.time_limit < kSomeCuts * v_.extent();
 }
 
 // The best price there, or about.
@@ -100,10 +100,10 @@ void MomentSearch::look_at(TaskId t) {
   entry.seconds = c.seconds;
   cuts_ += model.cuts_made();
   if (c.seconds == std::numeric_limits<double>::infinity()) {
-    best_.infeasible = true;
-    best_.moment = t;
+    best_.impossible_at = t;
+    return;
   }
-  if (best_.infeasible || c.seconds <= best_.seconds) return;
+  if (c.seconds <= best_.seconds) return;
   best_.seconds = c.seconds;
   best_.moment = t;
   best_.price = c.price;
@@ -167,7 +167,7 @@ void MomentSearch::weigh_links(bool anywhere) {
   set_weights(best_read, best_write);
   if (best_read == 0 && best_write == 0) return;
   scan(anywhere);
-  if (best_.moment < 0 || best_.infeasible) return;
+  if (best_.moment < 0 || is_impossible()) return;
   search(best_.moment);
   set_weights(best_read, best_write);
   tried_.erase(best_.moment);
@@ -186,7 +186,7 @@ double MomentSearch::screen(TaskId t) {
 }
 bool MomentSearch::may_screen(double share) const {
   return !limit_.time_is_up() && limit_.elapsed() < share * o_.time_limit &&
-         static_cast<double>(cuts_) < share * static_cast<double>(o_.effort) && !best_.infeasible;
+         static_cast<double>(cuts_) < share * static_cast<double>(o_.effort) && !is_impossible();
 }
 
 // Of some moments, that of which the most is sure: what has run by then and what has not. Towers that meet in the loss, say, are all sure there alone, and at other
@@ -253,7 +253,7 @@ void MomentSearch::scan(bool anywhere) {
   // Where parts of a program do not wait for each other (towers that meet in the loss), few moments prove anything.
   for (std::int64_t finer = step / 2; finer > 0 && best_.moment < 0 && may_screen(0.5); finer /= 2)
     for (std::int64_t i = finer / 2; i <= last && may_screen(0.5); i += finer) look_at(moment(i));
-  if (best_.moment < 0 || best_.infeasible) return;
+  if (best_.moment < 0 || is_impossible()) return;
   const auto place = [&](TaskId t) {
     return std::lower_bound(moments.begin(), moments.end(), t) - moments.begin();
   };
@@ -268,7 +268,7 @@ void MomentSearch::scan(bool anywhere) {
       }
     }
   }
-  best_.hurried = !may_screen(0.7) && !best_.infeasible;
+  best_.hurried = !may_screen(0.7) && !is_impossible();
   for (const TaskId center : {best_.moment, fullest()}) {
     const std::int64_t here = place(center);
     for (std::int64_t i = here - 1, k = here + 1; here - i <= 64 && may_screen(0.3); --i, ++k) {

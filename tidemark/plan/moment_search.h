@@ -16,10 +16,11 @@ class MomentSearch {
   struct Best {
     double seconds;  // proven there
     TaskId moment = -1;
-    double price = 0;         // of a byte
-    Certificate::Leaf leaf;   // the proof
-    bool infeasible = false;  // more than the budget is live there, whatever is stored
-    bool hurried = false;     // there was no time to look at all the moments that might be better
+    double price = 0;        // of a byte
+    Certificate::Leaf leaf;  // the proof
+    TaskId impossible_at =
+        -1;  // there more than the budget is live, whatever is stored; -1: there is no such moment
+    bool hurried = false;  // there was no time to look at all the moments that might be better
   };
   // `anywhere`: of the moments at which most is sure, too.
   void run(bool anywhere);
@@ -33,6 +34,7 @@ class MomentSearch {
   const std::vector<Certificate::Link>& links() const { return links_; }  // with tiers
   std::vector<BoundResult::Choice> choices() const;
 
+  bool is_impossible() const { return best_.impossible_at >= 0; }
   bool more_time() const { return cuts_ < o_.effort && !limit_.time_is_up(); }
   bool may_screen(double share) const;
   std::int64_t work_limit() const;
@@ -42,7 +44,6 @@ class MomentSearch {
     double seconds = 0;
     BoundResult::Choice choice;
   };
-  static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
   TaskId fullest() const;
   TaskId clearest() const;
   void look_at(TaskId t);

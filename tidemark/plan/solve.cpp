@@ -49,16 +49,15 @@ double search_seconds(const Problem& problem, const Options& options) {
   return std::max(least_seconds(problem), (options.bounds ? 0.8 : 1.0) * (1 - offsets) * rest);
 }
 
-// An answer that says why there is no plan. False: it is not known that there is none.
-bool prove_impossible(const Problem& problem, Bytes budget, Plan& plan) {
-  const Values values(problem);
-  const PeakBound peak = peak_bound(values);
-  if (peak.bytes <= budget) return false;
+// The answer that says why there is no plan.
+Plan impossible(const Problem& problem, Bytes budget, const PeakBound& peak) {
+  Plan plan;
   plan.status = Plan::Status::infeasible;
-  plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget), explain(values, peak, budget));
+  plan.reason = fmt::format("[solve] no plan fits {}: {}", format_bytes(budget),
+                            explain(Values(problem), peak, budget));
   plan.peak_bound = peak.bytes;
   plan.proof.json = proof_json({}, &peak);
-  return true;
+  return plan;
 }
 
 class Solver {
@@ -83,9 +82,7 @@ class Solver {
   Plan run() {
     refuse_bad_warm_start();
     bound_first();
-    Plan plan;
-    // Where nothing is proven after all, the search says what it can reach.
-    if (!bound_.infeasible || !prove_impossible(problem_, budget_, plan)) plan = best_plan();
+    Plan plan = bound_.infeasible ? impossible(problem_, budget_, bound_.peak) : best_plan();
     take_given(plan);
     plan.planner = "solve";
     plan.problem = problem_.name;
@@ -581,8 +578,12 @@ Plan solve(const Problem& problem, const Options& options, bool below) {
   if (no_run_helps(problem)) {
     Plan plan = finish(problem, {}, options);
     if (plan.seconds_bound) plan.proof = bound(problem, {.budget = options.budget}).proof;
-    if (plan.status == Plan::Status::infeasible) prove_impossible(problem, options.budget, plan);
-    return plan;
+    if (plan.status != Plan::Status::infeasible) return plan;
+    const PeakBound peak = peak_bound(Values(problem));
+    if (peak.bytes <= options.budget) return plan;
+    Plan none = impossible(problem, options.budget, peak);
+    none.smallest_peak = plan.smallest_peak;
+    return none;
   }
   const auto search = [](const Problem& list, const Options& o, bool thorough) {
     return Solver(list, o, thorough).run();

@@ -7,9 +7,8 @@
 namespace tidemark::plan {
 namespace {
 
-constexpr int kMisses = 4,
-              kMostMisses =
-                  60;  // tries in a row that prove no more, before the search ends; where there is time
+constexpr int kMisses = 4;       // tries in a row that prove no more, before the search ends
+constexpr int kMostMisses = 60;  // likewise, while there is time and none of them has proven anything
 constexpr std::size_t kTogether =
     3;  // moments that are added at once, as many as there are at first: those that turn out to have no price go again
 constexpr double kWorth = 0.02;     // of what there is still to prove: less is not worth a larger program

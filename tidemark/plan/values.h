@@ -42,6 +42,8 @@ struct Values {
 
   TaskId tasks() const { return static_cast<TaskId>(reads.rows()); }
   BufferId values() const { return static_cast<BufferId>(makers.rows()); }
+  // What one walk through all of it looks at.
+  double extent() const { return static_cast<double>(reads.rows() + makers.rows() + reads.items()); }
 
  private:
   void find_sizes();
@@ -56,8 +58,6 @@ Bytes held_in_run(const Values& values, TaskId task, std::vector<BufferId>& fres
 // What holds in every plan when `task`, which must be `sole`, first runs.
 struct Moment {
   Moment(const Values& values, TaskId task);
-
-  bool counts(BufferId b) const { return std::find(fresh.begin(), fresh.end(), b) != fresh.end(); }
 
   TaskId task;
   std::vector<bool> before;     // by task: has run
