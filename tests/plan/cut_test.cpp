@@ -23,7 +23,8 @@ TEST(Cut, AFlowThatEndsEarlyIsAProofOfLess) {
     const Bytes budget = budget_at(p, 0.6);
     const BoundResult whole = bound(values, {.budget = budget, .branch = false, .stages = false});
     if (whole.infeasible || whole.moment < 0) continue;
-    const Evaluation facts(values, std::vector{whole.moment}, unit_exponent_for(values.floor_seconds), budget);
+    const Evaluation facts(values, std::vector{whole.moment}, unit_exponent_for(values.floor_seconds),
+                           budget);
     for (const std::int64_t arcs : {1, 40, 160, 1 << 20}) {
       CutModel model(values, whole.moment);
       model.limit_work(arcs);
@@ -66,6 +67,20 @@ TEST(Cut, WhatHasNoRoomIsNotStoredInPart) {
   EXPECT_NEAR(extra(25, false), 0, 1e-9) << "both have";
 }
 
+// In units of the floor such a task takes more than a number of a proof may hold: it counts as one that takes very long.
+TEST(Cut, AMakerMayTakeAnyNumberOfFloors) {
+  Problem p = mirror(8);
+  const Bytes budget = budget_at(p, 0.5);
+  for (const double seconds : {1e3, 1e6, 1e12}) {
+    Problem dear = p;
+    dear.tasks.push_back({.name = "dear", .reads = {0}, .writes = {3}, .seconds = seconds, .optional = true});
+    ASSERT_EQ(verify(dear), "");
+    const BoundResult r = bound(dear, {.budget = budget});
+    EXPECT_GT(r.seconds, r.floor_seconds + 1) << seconds;
+    EXPECT_EQ(verify_proof(dear, claim(r, budget)), "") << seconds;
+  }
+}
+
 // Where there is no time for another split, what was found before it is proven all the same.
 TEST(Branch, ProvesWhatItFoundThoughTheTimeIsUp) {
   int interrupted = 0, better = 0;
@@ -78,7 +93,8 @@ TEST(Branch, ProvesWhatItFoundThoughTheTimeIsUp) {
     const Bytes budget = budget_at(p, 0.6);
     const BoundResult whole = bound(values, {.budget = budget, .branch = false, .stages = false});
     if (whole.infeasible || whole.moment < 0) continue;
-    const Evaluation facts(values, std::vector{whole.moment}, unit_exponent_for(values.floor_seconds), budget);
+    const Evaluation facts(values, std::vector{whole.moment}, unit_exponent_for(values.floor_seconds),
+                           budget);
     for (const int splits : {0, 2}) {
       CutModel model(values, whole.moment);
       int asked = 0;
