@@ -14,12 +14,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Rounded down, and no more than the verifier takes.
-Units units(double seconds, int unit_exponent) {
-  return static_cast<Units>(
-      std::floor(std::min(std::ldexp(seconds, -unit_exponent), static_cast<double>(Certificate::kMost))));
-}
-
 // price x bytes in units, exactly, rounded down or up.
 Wide priced(double price, Bytes bytes, int unit_exponent, bool up) {
   if (price == 0 || bytes == 0) return 0;
@@ -40,6 +34,11 @@ std::vector<Moment> facts_at(const Values& values, const std::vector<TaskId>& mo
 }
 
 }  // namespace
+
+Units units(double seconds, int unit_exponent, Units most) {
+  return static_cast<Units>(
+      std::floor(std::min(std::ldexp(seconds, -unit_exponent), static_cast<double>(most))));
+}
 
 double Certificate::unit() const { return std::ldexp(1.0, unit_exponent); }
 

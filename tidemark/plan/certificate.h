@@ -73,6 +73,9 @@ std::vector<Order> held_orders(const std::vector<Certificate::Case>& orders);
 // The unit that suits a problem: its floor is some 2^50 of them.
 TIDEMARK_API int unit_exponent_for(double floor_seconds);
 
+// Rounded down, and no more than the verifier takes.
+Units units(double seconds, int unit_exponent, Units most = Certificate::kMost);
+
 // What it costs at least to have a value in a tier at the moment and to fetch it later, where links count; by value.
 TIDEMARK_API std::vector<Units> away_costs(const Values& values, const std::vector<Certificate::Link>& links,
                                            int unit_exponent);

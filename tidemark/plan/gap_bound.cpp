@@ -206,7 +206,7 @@ class GapBound {
     for (const Gap& g : gaps_) {
       Units sum = 0;
       for (std::int32_t i = g.from; i <= g.last; ++i) {
-        const auto y = static_cast<Units>(std::ldexp(worth(g, i, prices), -unit_exponent_));
+        const Units y = units(worth(g, i, prices), unit_exponent_, Certificate::kMost / k_);
         sum += y;
         if (y > 0 && g.reader >= 0) leaf.need.push_back({i, g.until, g.reader, g.value, y});
         if (y > 0 && g.reader < 0) leaf.keep.push_back({i, g.until, g.until + 1, g.value, y});
